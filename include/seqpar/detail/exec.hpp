@@ -1,0 +1,47 @@
+// Which execution policies a host runs, and how work is handed to them. Not here: what the work is.
+#pragma once
+
+#include <seqpar/layout/status.hpp>
+
+#include <thrust/execution_policy.h>
+#include <thrust/for_each.h>
+#include <thrust/iterator/counting_iterator.h>
+#include <thrust/system/cpp/execution_policy.h>
+
+#include <cstdint>
+#include <type_traits>
+
+namespace seqpar::detail {
+
+// An argument of every call that a later header may overload (the CUDA one): its namespace is where the overload is found.
+struct Dispatch {};
+
+// thrust::seq, thrust::host, thrust::cpp::par, thrust::omp::par, thrust::tbb::par, each with an allocator or without.
+template <class D>
+inline constexpr bool is_host_exec = std::is_convertible_v<const D&, thrust::system::detail::sequential::tag>;
+
+template <class D>
+concept HostExec = is_host_exec<D>;
+
+template <class D>
+using ExecBase = thrust::detail::execution_policy_base<D>;
+
+// Whether `exec` is known to run on the calling thread alone, so that cutting work into pieces gains nothing.
+template <class D>
+inline constexpr bool is_sequential_exec = std::is_same_v<D, thrust::detail::seq_t> ||
+                                           std::is_same_v<D, thrust::system::cpp::detail::par_t> ||
+                                           std::is_same_v<D, thrust::system::cpp::tag>;
+template <class A>
+inline constexpr bool is_sequential_exec<
+    thrust::detail::execute_with_allocator<A, thrust::system::detail::sequential::execution_policy>> = true;
+template <class A>
+inline constexpr bool
+    is_sequential_exec<thrust::detail::execute_with_allocator<A, thrust::system::cpp::detail::execution_policy>> = true;
+
+// Calls work(i) for i in [0, count), in any order and from any thread that `exec` has.
+template <HostExec D, class Work>
+void for_each_index(const D& exec, std::int64_t count, const Work& work) {
+    if (count > 0) thrust::for_each_n(exec, thrust::counting_iterator<std::int64_t>(0), count, work);
+}
+
+}  // namespace seqpar::detail
