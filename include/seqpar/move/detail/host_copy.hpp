@@ -1,0 +1,131 @@
+// Copies of bytes on the host: short ones inline, long ones past the cache. Nothing else of the library knows an instruction.
+#pragma once
+
+#include <seqpar/detail/config.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+
+#if defined(__SSE2__)
+#    include <emmintrin.h>
+#endif
+
+namespace seqpar::detail {
+
+// The bytes of one instance of the third-level cache as Linux tells it, or 32 MiB. (sysconf adds up all sockets.)
+inline std::int64_t last_cache_bytes() {
+    long kib = 0;
+    if (std::FILE* file = std::fopen("/sys/devices/system/cpu/cpu0/cache/index3/size", "r")) {
+        if (std::fscanf(file, "%ldK", &kib) != 1) kib = 0;
+        std::fclose(file);
+    }
+    return kib > 0 ? std::int64_t{kib} << 10 : std::int64_t{32} << 20;
+}
+
+// Whether an operation that writes `bytes` in all, and so reads as many, should write past the cache: when both together are
+// more than half of the last level.
+inline bool writes_past_cache(std::int64_t bytes) {
+    static const std::int64_t cache = last_cache_bytes();
+    return bytes > cache / 4;
+}
+
+// memcpy that does not call for up to 64 bytes, so that a short run costs a few nanoseconds.
+inline void copy_bytes(std::byte* to, const std::byte* from, std::size_t bytes) {
+    if (bytes > 64) {
+        std::memcpy(to, from, bytes);
+    } else if (bytes >= 16) {
+        // Two or four overlapping stretches of 16 bytes; all loads come before the first store.
+        std::byte first[16], second[16], third[16], last[16];
+        const std::size_t middle = bytes > 32 ? 16 : 0;
+        std::memcpy(first, from, 16);
+        std::memcpy(second, from + middle, 16);
+        std::memcpy(third, from + (bytes - 16 - middle), 16);
+        std::memcpy(last, from + (bytes - 16), 16);
+        std::memcpy(to, first, 16);
+        std::memcpy(to + middle, second, 16);
+        std::memcpy(to + (bytes - 16 - middle), third, 16);
+        std::memcpy(to + (bytes - 16), last, 16);
+    } else if (bytes >= 8) {
+        std::uint64_t first, last;
+        std::memcpy(&first, from, 8);
+        std::memcpy(&last, from + (bytes - 8), 8);
+        std::memcpy(to, &first, 8);
+        std::memcpy(to + (bytes - 8), &last, 8);
+    } else if (bytes >= 4) {
+        std::uint32_t first, last;
+        std::memcpy(&first, from, 4);
+        std::memcpy(&last, from + (bytes - 4), 4);
+        std::memcpy(to, &first, 4);
+        std::memcpy(to + (bytes - 4), &last, 4);
+    } else {
+        for (std::size_t i = 0; i < bytes; ++i) to[i] = from[i];
+    }
+}
+
+// Copies past the cache, and meanwhile fetches the first 8 KiB of what comes next (`next`, `next_bytes`; null and 0 if
+// nothing does): the processor's own prefetch starts anew with every run. End a series of them with `fence_writes`.
+inline void stream_bytes(std::byte* to, const std::byte* from, std::size_t bytes, const std::byte* next, std::size_t next_bytes) {
+#if defined(__SSE2__)
+    constexpr std::size_t line = 64;
+    if (bytes < 8 * line) {
+        std::memcpy(to, from, bytes);
+        return;
+    }
+    const std::size_t head = (line - reinterpret_cast<std::uintptr_t>(to) % line) % line;
+    copy_bytes(to, from, head);
+    to += head;
+    from += head;
+    bytes -= head;
+    std::size_t fetch = next_bytes < 8192 ? next_bytes : 8192;
+    for (; bytes >= line; bytes -= line, to += line, from += line) {
+        if (fetch >= line) {
+            _mm_prefetch(reinterpret_cast<const char*>(next), _MM_HINT_T0);
+            next += line;
+            fetch -= line;
+        }
+        const __m128i a = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
+        const __m128i b = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + 16));
+        const __m128i c = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + 32));
+        const __m128i d = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + 48));
+        _mm_stream_si128(reinterpret_cast<__m128i*>(to), a);
+        _mm_stream_si128(reinterpret_cast<__m128i*>(to + 16), b);
+        _mm_stream_si128(reinterpret_cast<__m128i*>(to + 32), c);
+        _mm_stream_si128(reinterpret_cast<__m128i*>(to + 48), d);
+    }
+    copy_bytes(to, from, bytes);
+#else
+    (void)next;
+    (void)next_bytes;
+    std::memcpy(to, from, bytes);
+#endif
+}
+
+// Zeroes, past the cache where told so; then `fence_writes` ends it.
+inline void zero_bytes(std::byte* to, std::size_t bytes, bool past_cache) {
+#if defined(__SSE2__)
+    constexpr std::size_t line = 64;
+    if (past_cache && bytes >= 8 * line) {
+        const std::size_t head = (line - reinterpret_cast<std::uintptr_t>(to) % line) % line;
+        std::memset(to, 0, head);
+        to += head;
+        bytes -= head;
+        for (; bytes >= line; bytes -= line, to += line) {
+            for (std::size_t i = 0; i < line; i += 16) _mm_stream_si128(reinterpret_cast<__m128i*>(to + i), _mm_setzero_si128());
+        }
+    }
+#else
+    (void)past_cache;
+#endif
+    if (bytes > 0) std::memset(to, 0, bytes);
+}
+
+// Makes streamed bytes visible to other threads.
+inline void fence_writes() {
+#if defined(__SSE2__)
+    _mm_sfence();
+#endif
+}
+
+}  // namespace seqpar::detail
