@@ -33,7 +33,7 @@ TEST_CASE("the README's example splits, gathers and puts back") {
     const auto layout = sp::packed(sp::ZigZag{}, cu_seqlens, total, cp);
 
     // Once, from the unsplit tokens: which bank row does each token want? (-1: text)
-    sp::build_rows(thrust::seq, ids, sp::placeholder(image), rows);
+    sp::build_rows(thrust::seq, ids, sp::placeholders({{image, 0}}), rows);
 
     for (int rank = 0; rank < cp; ++rank) {
         const auto local_ids = sp::tensor(shards.data() + rank * part, part);
