@@ -1,4 +1,4 @@
-// Nested: a policy over every shard of a layout (TP-SP inside CP, Ulysses inside ring: LAYOUTS H, I, M).
+// Nested: a policy over every shard of a layout (TP-SP inside CP, Ulysses inside ring: LAYOUTS H, Int, M).
 #pragma once
 
 #include <seqpar/layout/runs.hpp>
@@ -98,9 +98,11 @@ private:
 };
 
 // `inner` over each shard of `outer`. For the inner policy's sake every outer shard must be a multiple of its multiple(parts).
+// Throws Error for no part, and where ranks * parts is no int.
 template <Layout L, LayoutPolicy P>
 [[nodiscard]] SEQPAR_HD constexpr Nested<L, P> nested(L outer, P inner, int parts) {
     if (parts < 1) detail::raise(make_status(Kind::ranks, 0, 0, 1, parts));
+    if (parts > 1 && outer.ranks() > INT32_MAX / parts) detail::raise(make_status(Kind::length, 0, 0, 0, -1));
     return {outer, inner, parts};
 }
 

@@ -19,13 +19,13 @@ concept OffsetInteger = std::same_as<T, std::int32_t> || std::same_as<T, std::in
 // the last the total. Documents may be empty and the last offset may repeat. Making one reads nothing, so the memory may be
 // a device's; it is read where the layout over it is used. Out of a container only while the container stays: a temporary
 // that owns its memory does not compile.
-template <OffsetInteger I>
+template <OffsetInteger Int>
 class Offsets {
 public:
     Offsets() = default;
-    SEQPAR_HD constexpr Offsets(const I* data, std::int64_t count) : data_(data), count_(count) {}
+    SEQPAR_HD constexpr Offsets(const Int* data, std::int64_t count) : data_(data), count_(count) {}
 
-    SEQPAR_HD constexpr const I* data() const { return data_; }
+    SEQPAR_HD constexpr const Int* data() const { return data_; }
     SEQPAR_HD constexpr std::int64_t count() const { return count_; }
     SEQPAR_HD constexpr std::int64_t documents() const { return count_ - 1; }
     SEQPAR_HD constexpr std::int64_t operator[](std::int64_t document) const { return data_[document]; }
@@ -37,11 +37,11 @@ public:
 
 private:
     struct Key {
-        const I* data;
+        const Int* data;
         SEQPAR_HD constexpr std::int64_t operator()(std::int64_t i) const { return data[i]; }
     };
 
-    const I* data_ = nullptr;
+    const Int* data_ = nullptr;
     std::int64_t count_ = 0;
 };
 
@@ -68,18 +68,18 @@ template <detail::BorrowedOffsetRange R>
 [[nodiscard]] constexpr auto offsets(R&& range) {
     return Offsets<detail::offset_element<std::remove_reference_t<R>>>{range.data(), static_cast<std::int64_t>(range.size())};
 }
-template <OffsetInteger I, std::size_t N>
-[[nodiscard]] constexpr Offsets<I> offsets(const I (&array)[N]) {
+template <OffsetInteger Int, std::size_t N>
+[[nodiscard]] constexpr Offsets<Int> offsets(const Int (&array)[N]) {
     return {array, static_cast<std::int64_t>(N)};
 }
-template <OffsetInteger I>
-[[nodiscard]] constexpr Offsets<I> offsets(Offsets<I> borrowed) {
+template <OffsetInteger Int>
+[[nodiscard]] constexpr Offsets<Int> offsets(Offsets<Int> borrowed) {
     return borrowed;
 }
 
 // Whether `cu_seqlens` begin at 0, never decrease and end at `total`. Reads them once. `array` is what the Status names.
-template <OffsetInteger I>
-[[nodiscard]] SEQPAR_HD constexpr Status check(Offsets<I> cu_seqlens, std::int64_t total, int array = 0) {
+template <OffsetInteger Int>
+[[nodiscard]] SEQPAR_HD constexpr Status check(Offsets<Int> cu_seqlens, std::int64_t total, int array = 0) {
     const std::int64_t count = cu_seqlens.count();
     if (count < 1 || (count == 1 && total != 0)) return make_status(Kind::offsets_count, array, 0, 2, count);
     if (cu_seqlens[0] != 0) return make_status(Kind::offsets_first, array, 0, 0, cu_seqlens[0]);

@@ -8,19 +8,19 @@ namespace seqpar {
 
 // Document d occupies positions [cu[d], cu[d+1]) and slots [cu[d]/P, cu[d+1]/P) of every rank; inside, the policy deals.
 // Finds a document by binary search; walking (`runs`) costs one step a document. Reads the offsets where it is used.
-template <LayoutPolicy P, OffsetInteger I>
+template <LayoutPolicy P, OffsetInteger Int>
     requires(P::equal_shards)
 class Packed {
 public:
     Packed() = default;
-    SEQPAR_HD constexpr Packed(P policy, Offsets<I> cu_seqlens, std::int64_t total, int ranks)
+    SEQPAR_HD constexpr Packed(P policy, Offsets<Int> cu_seqlens, std::int64_t total, int ranks)
         : cu_seqlens_(cu_seqlens), total_(total), ranks_(ranks), policy_(policy) {}
 
     SEQPAR_HD constexpr std::int64_t size() const { return total_; }
     SEQPAR_HD constexpr std::int64_t source_size() const { return total_; }
     SEQPAR_HD constexpr int ranks() const { return ranks_; }
     SEQPAR_HD constexpr std::int64_t slots(int) const { return total_ / ranks_; }
-    SEQPAR_HD constexpr Offsets<I> cu_seqlens() const { return cu_seqlens_; }
+    SEQPAR_HD constexpr Offsets<Int> cu_seqlens() const { return cu_seqlens_; }
     SEQPAR_HD constexpr const P& policy() const { return policy_; }
 
     SEQPAR_HD constexpr std::int64_t position(int rank, std::int64_t slot) const {
@@ -118,7 +118,7 @@ private:
     }
     SEQPAR_HD constexpr layout_of<P> inside(std::int64_t document) const { return policy_(length(document), ranks_); }
 
-    Offsets<I> cu_seqlens_{};
+    Offsets<Int> cu_seqlens_{};
     std::int64_t total_ = 0;
     int ranks_ = 1;
     P policy_{};
@@ -126,8 +126,8 @@ private:
 
 // The layout of `policy` inside every document. cu_seqlens: a contiguous container, span or Offsets of int32 or int64,
 // global and padded, borrowed; nothing is read here. total: the sequence's length, which the last offset must equal.
-template <LayoutPolicy P, OffsetInteger I>
-[[nodiscard]] SEQPAR_HD constexpr auto packed(P policy, Offsets<I> cu_seqlens, std::int64_t total, int ranks) {
+template <LayoutPolicy P, OffsetInteger Int>
+[[nodiscard]] SEQPAR_HD constexpr auto packed(P policy, Offsets<Int> cu_seqlens, std::int64_t total, int ranks) {
     static_assert(P::equal_shards,
                   "Packed needs a policy with equal_shards: it finds documents by cu / P alone. "
                   "An unequal plan over documents is a Permuted.");

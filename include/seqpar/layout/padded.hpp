@@ -8,14 +8,14 @@ namespace seqpar {
 
 // Document d has real length real[d+1] - real[d] and padded length padded[d+1] - padded[d]; its pad slots come last. size() is
 // the padded length (the base layout's), source_size() the real one.
-template <Layout L, OffsetInteger I, OffsetInteger J>
+template <Layout L, OffsetInteger Int, OffsetInteger J>
 class Padded {
 public:
     static constexpr bool padded = true;
     static_assert(!is_padded<L>, "a layout is padded once: give the offsets of both paddings together");
 
     Padded() = default;
-    SEQPAR_HD constexpr Padded(L base, Offsets<I> real, Offsets<J> padded_offsets, std::int64_t real_total)
+    SEQPAR_HD constexpr Padded(L base, Offsets<Int> real, Offsets<J> padded_offsets, std::int64_t real_total)
         : base_(base), real_(real), padded_(padded_offsets), real_total_(real_total) {}
 
     SEQPAR_HD constexpr const L& base() const { return base_; }
@@ -72,15 +72,15 @@ private:
     }
 
     L base_{};
-    Offsets<I> real_{};
+    Offsets<Int> real_{};
     Offsets<J> padded_{};
     std::int64_t real_total_ = 0;
 };
 
 // `base` is over padded positions (its offsets, if it has any, are `padded_cu_seqlens` too). Both arrays are borrowed and have
 // one entry a document and one more; nothing is read here. real_total: the last entry of `cu_seqlens`.
-template <Layout L, OffsetInteger I, OffsetInteger J>
-[[nodiscard]] SEQPAR_HD constexpr auto padded(L base, Offsets<I> cu_seqlens, Offsets<J> padded_cu_seqlens,
+template <Layout L, OffsetInteger Int, OffsetInteger J>
+[[nodiscard]] SEQPAR_HD constexpr auto padded(L base, Offsets<Int> cu_seqlens, Offsets<J> padded_cu_seqlens,
                                               std::int64_t real_total) {
     return Padded(base, cu_seqlens, padded_cu_seqlens, real_total);
 }

@@ -78,6 +78,9 @@ public:
             for (std::int64_t i = table_.rank_runs[rank]; i < table_.rank_runs[rank + 1]; ++i) {
                 if (table_.runs[i].slot != slot) return make_status(Kind::table, 0, i, slot, table_.runs[i].slot, rank);
                 if (table_.runs[i].length < 1) return make_status(Kind::table, 0, i, 1, table_.runs[i].length, rank);
+                if (table_.runs[i].length > table_.length - slot) {  // before sums can overflow
+                    return make_status(Kind::table, 0, i, table_.length - slot, table_.runs[i].length, rank);
+                }
                 slot += table_.runs[i].length;
             }
         }
@@ -88,6 +91,9 @@ public:
             if (number < 0 || number >= count) return make_status(Kind::table, 0, i, count - 1, number, -1);
             const Run run = table_.runs[number];
             if (run.position != position) return make_status(Kind::table, 0, number, position, run.position, rank_of(number));
+            if (run.length > table_.length - position) {
+                return make_status(Kind::table, 0, number, table_.length - position, run.length, rank_of(number));
+            }
             position += run.length;
         }
         if (position != table_.length) return make_status(Kind::table, 0, count, table_.length, position, -1);

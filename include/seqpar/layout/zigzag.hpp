@@ -28,9 +28,8 @@ public:
     }
     SEQPAR_HD constexpr std::int64_t source(std::int64_t position) const { return position; }
     SEQPAR_HD constexpr Run run_at(int rank, std::int64_t slot) const {
-        // The last rank's two chunks are neighbours, so its shard is one run.
-        const std::int64_t end = slot < chunk_ && rank != ranks_ - 1 ? chunk_ : slots(rank);
-        return {position(rank, slot), slot, end - slot};
+        // A run is a chunk, on the last rank too, where the two chunks are neighbours.
+        return {position(rank, slot), slot, (slot < chunk_ ? chunk_ : 2 * chunk_) - slot};
     }
 
 private:

@@ -68,15 +68,15 @@ void run_moves(Dispatch, const D&, const SlotMove<Ls>&...) {
     static_assert(HostExec<D>, "this execution policy runs on no host: a CUDA one needs #include <seqpar/cuda.hpp>");
 }
 
-template <Direction To, class D, Layout L, std::size_t... I, class... Fields>
-void move_batch(const D& exec, const L& layout, int rank, std::index_sequence<I...>, const Fields&... fields) {
+template <Direction To, class D, Layout L, std::size_t... Int, class... Fields>
+void move_batch(const D& exec, const L& layout, int rank, std::index_sequence<Int...>, const Fields&... fields) {
     if constexpr (is_host_exec<D>) {
         throw_if_bad(check(layout));
         (throw_if_bad(check_own_layout(fields)), ...);
     }
     // Braces evaluate in order, and every field is checked before the first byte moves: a throw leaves all outputs alone.
-    const std::tuple moves{checked_move<To>(bind(fields, layout, rank), static_cast<int>(I))...};
-    run_moves<To>(Dispatch{}, exec, std::get<I>(moves)...);
+    const std::tuple moves{checked_move<To>(bind(fields, layout, rank), static_cast<int>(Int))...};
+    run_moves<To>(Dispatch{}, exec, std::get<Int>(moves)...);
 }
 
 }  // namespace detail

@@ -32,8 +32,10 @@ template <BorrowedTensor Rows, BorrowedTensor Banks>
 template <StridedTensor First, StridedTensor... Rest>
 [[nodiscard]] auto banks(First&& first, Rest&&... rest) {
     static_assert((axes_of<First> == 2) && ((axes_of<Rest> == 2) && ...), "a bank is [V, H]");
-    using T = typename view_of<First>::element_type;
-    static_assert((std::same_as<T, typename view_of<Rest>::element_type> && ...), "the banks of one gather have one element type");
+    using V = element_of<First>;
+    static_assert((std::same_as<V, element_of<Rest>> && ...), "the banks of one gather have one element type");
+    constexpr bool read_only = (!WritableTensor<First> || ... || !WritableTensor<Rest>);
+    using T = std::conditional_t<read_only, const V, V>;
     int number = 0;
     return detail::BankList<T, 1 + sizeof...(Rest)>{{detail::vector_array(first, number++), detail::vector_array(rest, number++)...}};
 }
@@ -60,7 +62,9 @@ auto token_rows(const BankedRows<R, B>& array) {
     const auto r = view(array.rows);
     const auto b = view(array.banks);
     for (std::size_t i = 0; i < b.rank(); ++i) {
-        if (r.extent(i) != b.extent(i)) throw_if_bad(make_status(Kind::extent, 1, 0, r.extent(i), b.extent(i), static_cast<std::int64_t>(i)));
+        const auto expected = static_cast<std::int64_t>(r.extent(i));
+        const auto got = static_cast<std::int64_t>(b.extent(i));
+        if (got != expected) throw_if_bad(make_status(Kind::extent, 1, 0, expected, got, static_cast<std::int64_t>(i)));
     }
     return TokenRows(RowReader(r), RowReader(b));
 }
@@ -76,10 +80,7 @@ VectorArray<const typename view_of<X>::value_type> read_vectors(X& x, int array)
 template <class T, std::size_t N>
 BankList<const T, N> read_banks(const BankList<T, N>& list) {
     BankList<const T, N> result;
-    for (std::size_t b = 0; b < N; ++b) {
-        const VectorArray<T>& from = list.bank[b];
-        result.bank[b] = {from.data, from.width, from.axes, {from.extents[0]}, {from.strides[0]}};
-    }
+    for (std::size_t b = 0; b < N; ++b) result.bank[b] = list.bank[b];
     return result;
 }
 
@@ -99,6 +100,11 @@ auto gradient_banks(B& d_bank) {
 template <class G>
 BankList<G, 1> gradient_banks(const NoGradient&) {
     return {};
+}
+
+template <class T, class B, std::size_t N>
+Forward<T, B, N> forward_op(const VectorArray<const T>& embeddings, const BankList<const B, N>& banks, const VectorArray<T>& out, bool in_place) {
+    return {embeddings, banks, out, in_place};
 }
 
 template <class Mode, class G, class E, class B, std::size_t N>
@@ -139,7 +145,7 @@ struct BasicVisionGather {
         throw_if_bad(detail::check_in_place(from, to, in_place, 1));
         throw_if_bad(detail::check_apart(list, to));
         if constexpr (Checked && detail::is_host_exec<D>) throw_if_bad(detail::check_rows_in_banks(tokens, list, false));
-        detail::gather_rows(detail::Dispatch{}, thrust::detail::derived_cast(exec), tokens, detail::Forward{from, list, to, in_place},
+        detail::gather_rows(detail::Dispatch{}, thrust::detail::derived_cast(exec), tokens, detail::forward_op(from, list, to, in_place),
                             to.width * static_cast<std::int64_t>(sizeof(Element)));
     }
 

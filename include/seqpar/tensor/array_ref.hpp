@@ -49,7 +49,7 @@ template <MovableTensor T>
         ref.axes = static_cast<int>(view_of<T>::rank());
         ref.read_only = std::is_const_v<Element>;
         for (int i = 0; i < ref.axes; ++i) {
-            ref.extents[i] = v.extent(static_cast<std::size_t>(i));
+            ref.extents[i] = static_cast<std::int64_t>(v.extent(static_cast<std::size_t>(i)));
             ref.strides[i] = static_cast<std::int64_t>(v.stride(static_cast<std::size_t>(i)));
         }
         return ref;

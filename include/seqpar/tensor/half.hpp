@@ -4,7 +4,8 @@
 
 #include <seqpar/detail/config.hpp>
 
-#include <bit>
+#include <cuda/std/bit>
+
 #include <cstdint>
 #include <limits>
 #include <type_traits>
@@ -21,7 +22,7 @@ SEQPAR_HD constexpr std::uint16_t to_half_bits(double value) {
     constexpr int mantissa = Digits - 1;
     constexpr int bias = (1 << (ExponentBits - 1)) - 1;
     constexpr std::uint64_t infinity = ((std::uint64_t{1} << ExponentBits) - 1) << mantissa;
-    const std::uint64_t bits = std::bit_cast<std::uint64_t>(value);
+    const std::uint64_t bits = cuda::std::bit_cast<std::uint64_t>(value);
     const std::uint64_t sign = (bits >> 63) << 15;
     const int exponent = static_cast<int>((bits >> 52) & 0x7FF) - 1023;
     const std::uint64_t fraction = bits & ((std::uint64_t{1} << 52) - 1);
@@ -54,7 +55,7 @@ SEQPAR_HD constexpr double to_sticky_double(T value) {
         const double nearest = static_cast<double>(value);
         if (value != value || static_cast<T>(nearest) == value) return nearest;
         const bool further = (static_cast<T>(nearest) > value) == (value > 0);
-        return std::bit_cast<double>((std::bit_cast<std::uint64_t>(nearest) - (further ? 1 : 0)) | 1);
+        return cuda::std::bit_cast<double>((cuda::std::bit_cast<std::uint64_t>(nearest) - (further ? 1 : 0)) | 1);
     } else {
         return static_cast<double>(value);
     }
@@ -70,7 +71,7 @@ struct bf16 {
     template <class T>
         requires std::is_arithmetic_v<T>
     SEQPAR_HD constexpr explicit bf16(T value) : bits(round(value)) {}
-    SEQPAR_HD constexpr explicit operator float() const { return std::bit_cast<float>(std::uint32_t{bits} << 16); }
+    SEQPAR_HD constexpr explicit operator float() const { return cuda::std::bit_cast<float>(std::uint32_t{bits} << 16); }
     SEQPAR_HD static constexpr bf16 from_bits(std::uint16_t b) {
         bf16 result;
         result.bits = b;
@@ -81,7 +82,7 @@ struct bf16 {
 
 private:
     SEQPAR_HD static constexpr std::uint16_t round(float value) {
-        const std::uint32_t b = std::bit_cast<std::uint32_t>(value);
+        const std::uint32_t b = cuda::std::bit_cast<std::uint32_t>(value);
         if ((b & 0x7FFFFFFFu) > 0x7F800000u) return static_cast<std::uint16_t>((b >> 16) | 0x40u);
         return static_cast<std::uint16_t>((b + 0x7FFFu + ((b >> 16) & 1u)) >> 16);
     }
@@ -107,10 +108,10 @@ struct f16 {
     SEQPAR_HD constexpr explicit operator float() const {
         const std::uint32_t sign = static_cast<std::uint32_t>(bits & 0x8000u) << 16;
         const std::uint32_t rest = bits & 0x7FFFu;
-        if (rest >= 0x7C00u) return std::bit_cast<float>(sign | 0x7F800000u | ((rest & 0x3FFu) << 13));
-        if (rest >= 0x0400u) return std::bit_cast<float>(sign | ((rest + 0x1C000u) << 13));
+        if (rest >= 0x7C00u) return cuda::std::bit_cast<float>(sign | 0x7F800000u | ((rest & 0x3FFu) << 13));
+        if (rest >= 0x0400u) return cuda::std::bit_cast<float>(sign | ((rest + 0x1C000u) << 13));
         const float subnormal = static_cast<float>(rest) * 0x1p-24f;
-        return std::bit_cast<float>(sign | std::bit_cast<std::uint32_t>(subnormal));
+        return cuda::std::bit_cast<float>(sign | cuda::std::bit_cast<std::uint32_t>(subnormal));
     }
     SEQPAR_HD static constexpr f16 from_bits(std::uint16_t b) {
         f16 result;
@@ -155,8 +156,8 @@ constexpr bool converts_exactly(const From& value) {
         return convert<From>(there) == value && (std::is_signed_v<To> == std::is_signed_v<From> || (there < To{1}) == (value < From{1}));
     } else if constexpr (std::is_integral_v<To>) {
         const Wide x = convert<Wide>(value);
-        const Wide past = static_cast<Wide>(std::numeric_limits<To>::max() / 2 + 1) * 2;
-        return x >= static_cast<Wide>(std::numeric_limits<To>::min()) && x < past && static_cast<Wide>(static_cast<To>(x)) == x;
+        const Wide past = static_cast<Wide>((std::numeric_limits<To>::max)() / 2 + 1) * 2;
+        return x >= static_cast<Wide>((std::numeric_limits<To>::min)()) && x < past && static_cast<Wide>(static_cast<To>(x)) == x;
     } else if constexpr (std::is_integral_v<From>) {
         return converts_exactly<From>(convert<Wide>(convert<To>(value))) && static_cast<From>(convert<Wide>(convert<To>(value))) == value;
     } else {

@@ -59,9 +59,9 @@ public:
     SEQPAR_HD constexpr bool is_strided() const { return false; }
 
 private:
-    template <std::size_t... I>
-    SEQPAR_HD constexpr std::size_t apply(const index_type (&index)[Extents::rank()], std::index_sequence<I...>) const {
-        return static_cast<std::size_t>(base_(index[I]...));
+    template <std::size_t... Int>
+    SEQPAR_HD constexpr std::size_t apply(const index_type (&index)[Extents::rank()], std::index_sequence<Int...>) const {
+        return static_cast<std::size_t>(base_(index[Int]...));
     }
 
     Extents extents_{};
@@ -87,11 +87,11 @@ struct FillAccessor {
     SEQPAR_HD constexpr data_handle_type offset(const data_handle_type& data, std::size_t) const { return data; }
 };
 
-template <class V, std::size_t K, class I>
+template <class V, std::size_t K, class Int>
 struct sharded_extents;
-template <class V, std::size_t K, std::size_t... I>
-struct sharded_extents<V, K, std::index_sequence<I...>> {
-    using type = cuda::std::extents<std::int64_t, (I == K ? cuda::std::dynamic_extent : V::static_extent(I))...>;
+template <class V, std::size_t K, std::size_t... Int>
+struct sharded_extents<V, K, std::index_sequence<Int...>> {
+    using type = cuda::std::extents<std::int64_t, (Int == K ? cuda::std::dynamic_extent : V::static_extent(Int))...>;
 };
 
 template <class V, Layout L, int A>

@@ -72,8 +72,8 @@ concept FlatArray = std::is_bounded_array_v<T> && std::rank_v<T> == 1;
 
 template <class E>
 struct widened_extents;
-template <class I, std::size_t... E>
-struct widened_extents<cuda::std::extents<I, E...>> {
+template <class Int, std::size_t... E>
+struct widened_extents<cuda::std::extents<Int, E...>> {
     using type = cuda::std::extents<std::int64_t, E...>;
 };
 

@@ -61,7 +61,7 @@ Status check_row_numbers(const Tokens& tokens, const Rows& bank_rows, bool injec
         TokenIndex index = tokens.index(loop);
         for (std::int64_t begin = 0; begin < tokens.length(); begin += RowBlock::size) {
             index.at[tokens.inner] = begin;
-            tokens.read(index, std::min(RowBlock::size, tokens.length() - begin), block);
+            tokens.read(index, (std::min)(RowBlock::size, tokens.length() - begin), block);
             for (std::int64_t i = 0; i < block.count; ++i, ++index.at[tokens.inner]) {
                 const std::int64_t row = block.row[i];
                 if (row == -1) continue;
@@ -291,7 +291,7 @@ class HostGather {
 public:
     HostGather(const Tokens& tokens, const Op& op, std::int64_t vector_bytes) : tokens_(tokens), op_(op) {
         past_cache_ = writes_past_cache(tokens.length() * tokens.loops() * vector_bytes);
-        chunk_ = std::max<std::int64_t>(1, (std::int64_t{1} << 20) / std::max<std::int64_t>(vector_bytes, 1));
+        chunk_ = (std::max<std::int64_t>)(1, (std::int64_t{1} << 20) / (std::max<std::int64_t>)(vector_bytes, 1));
         chunks_ = (tokens.length() + chunk_ - 1) / chunk_;
     }
 
@@ -301,7 +301,7 @@ public:
         const std::int64_t loop = item / chunks_;
         const std::int64_t first = (item - loop * chunks_) * chunk_;
         auto visit = op_.visit(tokens_.inner, past_cache_);
-        tokens_.walk(tokens_.index(loop), first, std::min(first + chunk_, tokens_.length()), visit);
+        tokens_.walk(tokens_.index(loop), first, (std::min)(first + chunk_, tokens_.length()), visit);
         visit.finish();
     }
 

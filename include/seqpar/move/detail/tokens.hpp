@@ -30,6 +30,16 @@ struct VectorArray {
         for (int i = 0; i < axes; ++i) offset += index.at[i] * strides[i];
         return data + offset;
     }
+    operator VectorArray<const T>() const
+        requires(!std::is_const_v<T>)
+    {
+        VectorArray<const T> result{data, width, axes};
+        for (int i = 0; i < axes; ++i) {
+            result.extents[i] = extents[i];
+            result.strides[i] = strides[i];
+        }
+        return result;
+    }
 };
 
 template <StridedTensor X>
@@ -40,11 +50,11 @@ VectorArray<typename view_of<X>::element_type> vector_array(X& x, int array) {
     result.data = v.data_handle();
     result.axes = axes_of<X> - 1;
     for (int i = 0; i < result.axes; ++i) {
-        result.extents[i] = v.extent(static_cast<std::size_t>(i));
+        result.extents[i] = static_cast<std::int64_t>(v.extent(static_cast<std::size_t>(i)));
         result.strides[i] = static_cast<std::int64_t>(v.stride(static_cast<std::size_t>(i)));
     }
     const std::size_t last = static_cast<std::size_t>(result.axes);
-    result.width = v.extent(last);
+    result.width = static_cast<std::int64_t>(v.extent(last));
     if (result.width > 1 && v.stride(last) != 1) {
         throw_if_bad(make_status(Kind::extent, array, 0, 1, static_cast<std::int64_t>(v.stride(last)), result.axes));
     }
@@ -89,7 +99,7 @@ public:
         }
     }
 
-    std::int64_t extent(int i) const { return view_.extent(static_cast<std::size_t>(i)); }
+    std::int64_t extent(int i) const { return static_cast<std::int64_t>(view_.extent(static_cast<std::size_t>(i))); }
 
     // Numbers of `count` tokens from `index` on along axis `inner`: where they lie, if they lie so, or copied to `buffer`.
     const std::int32_t* read(TokenIndex index, int inner, std::int64_t count, std::int32_t* buffer) const {
@@ -113,9 +123,9 @@ public:
 private:
     using Sharded = sharded_mapping_of<typename View::mapping_type, typename View::accessor_type>;
 
-    template <std::size_t... I>
-    decltype(auto) at(const TokenIndex& index, std::index_sequence<I...>) const {
-        return view_(index.at[I]...);
+    template <std::size_t... Int>
+    decltype(auto) at(const TokenIndex& index, std::index_sequence<Int...>) const {
+        return view_(index.at[Int]...);
     }
 
     void read_each(TokenIndex index, int inner, std::int64_t count, std::int32_t* buffer) const {
@@ -143,9 +153,9 @@ private:
             }
         }
     }
-    template <std::size_t... I>
-    std::size_t offset(const TokenIndex& index, std::index_sequence<I...>) const {
-        return view_.mapping()(index.at[I]...);
+    template <std::size_t... Int>
+    std::size_t offset(const TokenIndex& index, std::index_sequence<Int...>) const {
+        return view_.mapping()(index.at[Int]...);
     }
 
     View view_;

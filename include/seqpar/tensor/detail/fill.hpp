@@ -29,8 +29,8 @@ constexpr T fill_element(const F& fill, int array) {
         if (!converts_exactly<T>(fill)) {
             std::int64_t nearest = status_number(fill);
             if constexpr (std::is_integral_v<T>) {
-                const std::int64_t most = status_number(std::numeric_limits<T>::max());
-                const std::int64_t least = status_number(std::numeric_limits<T>::min());
+                const std::int64_t most = status_number((std::numeric_limits<T>::max)());
+                const std::int64_t least = status_number((std::numeric_limits<T>::min)());
                 nearest = nearest > most ? most : nearest < least ? least : nearest;
             } else {
                 nearest = status_number(convert<T>(fill));

@@ -1,0 +1,170 @@
+// Plans: which blocks of the sequence each rank gets, so that attention work is even, with the tie-breaks of the trainers that
+// use them (LAYOUTS D, J, K). Pure functions of work and lengths. Not here: the layout of a plan; see block_runs and
+// index/run_table.hpp, whose RunTable(block_runs(…), length).layout() it is.
+#pragma once
+
+#include <seqpar/balance/causal_work.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <numeric>
+#include <span>
+#include <vector>
+
+namespace seqpar {
+
+// For each rank the numbers of its blocks (or chunks).
+using BlockParts = std::vector<std::vector<std::int64_t>>;
+
+namespace detail {
+
+// Orders block numbers by work.
+struct LessWork {
+    std::span<const std::int64_t> work;
+    bool operator()(std::int64_t a, std::int64_t b) const {
+        return work[static_cast<std::size_t>(a)] < work[static_cast<std::size_t>(b)];
+    }
+};
+struct MoreWork {
+    LessWork less;
+    bool operator()(std::int64_t a, std::int64_t b) const { return less(b, a); }
+};
+
+inline std::vector<std::int64_t> numbers(std::size_t count) {
+    std::vector<std::int64_t> result(count);
+    std::iota(result.begin(), result.end(), std::int64_t{0});
+    return result;
+}
+
+inline BlockParts empty_parts(int ranks) {
+    if (ranks < 1) throw_if_bad(make_status(Kind::ranks, 0, 0, 1, ranks));
+    return BlockParts(static_cast<std::size_t>(ranks));
+}
+
+}  // namespace detail
+
+// PTRR (LAYOUTS D; torch flex attention): blocks sorted by work, descending and stable, dealt in rows of `ranks`, every odd row
+// reversed; column g is rank g; each rank's blocks ascending. Error: a number of blocks that is no multiple of ranks.
+[[nodiscard]] inline BlockParts ptrr_parts(std::span<const std::int64_t> work, int ranks) {
+    BlockParts parts = detail::empty_parts(ranks);
+    if (work.size() % parts.size() != 0) throw_if_bad(make_status(Kind::multiple, 0, 0, ranks, static_cast<std::int64_t>(work.size())));
+    std::vector<std::int64_t> order = detail::numbers(work.size());
+    std::stable_sort(order.begin(), order.end(), detail::MoreWork{{work}});
+    for (std::size_t i = 0; i < order.size(); ++i) {
+        const std::size_t row = i / parts.size();
+        const std::size_t column = i % parts.size();
+        parts[row % 2 == 0 ? column : parts.size() - 1 - column].push_back(order[i]);
+    }
+    for (auto& part : parts) std::sort(part.begin(), part.end());
+    return parts;
+}
+
+// MagiAttention's solver (LAYOUTS J): chunks by work, the greatest first and of equal ones the last, each to the least loaded
+// rank (of equal ones the lowest) that has fewer than ceil(chunks / ranks). In the solver's own order; see sorted_parts.
+[[nodiscard]] inline BlockParts min_heap_parts(std::span<const std::int64_t> work, int ranks) {
+    BlockParts parts = detail::empty_parts(ranks);
+    const std::size_t most = (work.size() + parts.size() - 1) / parts.size();
+    std::vector<std::int64_t> order = detail::numbers(work.size());
+    std::stable_sort(order.begin(), order.end(), detail::LessWork{work});
+    std::vector<std::int64_t> load(parts.size());
+    for (auto chunk = order.rbegin(); chunk != order.rend(); ++chunk) {
+        std::size_t least = parts.size();
+        for (std::size_t r = 0; r < parts.size(); ++r) {
+            if (parts[r].size() < most && (least == parts.size() || load[r] < load[least])) least = r;
+        }
+        parts[least].push_back(*chunk);
+        load[least] += work[static_cast<std::size_t>(*chunk)];
+    }
+    return parts;
+}
+
+// Its sequential solver: chunks in order, the first (chunks mod ranks) ranks one more.
+[[nodiscard]] inline BlockParts sequential_parts(std::int64_t chunks, int ranks) {
+    BlockParts parts = detail::empty_parts(ranks);
+    if (chunks < 0) throw_if_bad(make_status(Kind::length, 0, 0, 0, chunks));
+    std::int64_t next = 0;
+    for (std::int64_t r = 0; r < ranks; ++r) {
+        const std::int64_t end = next + chunks / ranks + (r < chunks % ranks ? 1 : 0);
+        for (; next < end; ++next) parts[static_cast<std::size_t>(r)].push_back(next);
+    }
+    return parts;
+}
+
+// Each rank's blocks in ascending order, as shards hold them.
+[[nodiscard]] inline BlockParts sorted_parts(BlockParts parts) {
+    for (auto& part : parts) std::sort(part.begin(), part.end());
+    return parts;
+}
+
+// The tokens of a chunk (LAYOUTS section 3, J): `given`, but at most ceil(length / (8 ranks)), which is also the default.
+[[nodiscard]] inline std::int64_t magi_chunk(std::int64_t length, int ranks,
+                                             std::int64_t given = (std::numeric_limits<std::int64_t>::max)()) {
+    if (ranks < 1) throw_if_bad(make_status(Kind::ranks, 0, 0, 1, ranks));
+    if (length < 1 || given < 1) throw_if_bad(make_status(Kind::policy, 0, 0, 1, (std::min)(length, given)));
+    const std::int64_t parts = std::int64_t{8} * ranks;
+    return (std::min)(given, length / parts + (length % parts != 0 ? 1 : 0));
+}
+
+// Which keys a query sees inside its document.
+enum class Mask : unsigned char { causal, full };
+
+// The exact area of the mask under each chunk of `width` positions of [0, length): for every query the keys it sees. Positions
+// after the last offset are pads and see nothing. Errors: illegal offsets, offsets longer than `length`.
+template <OffsetInteger Int>
+[[nodiscard]] std::vector<std::int64_t> chunk_work(Offsets<Int> cu_seqlens, std::int64_t length, std::int64_t width, Mask mask) {
+    const std::int64_t real = cu_seqlens.count() > 0 ? cu_seqlens[cu_seqlens.count() - 1] : 0;
+    throw_if_bad(check(cu_seqlens, (std::min)(real, length)));
+    if (width < 1) throw_if_bad(make_status(Kind::policy, 0, 0, 1, width));
+    std::vector<std::int64_t> work(static_cast<std::size_t>((length + width - 1) / width));
+    for (std::int64_t d = 0; d < cu_seqlens.documents(); ++d) {
+        for (std::int64_t first = cu_seqlens[d]; first < cu_seqlens[d + 1];) {
+            const std::int64_t chunk = first / width;
+            const std::int64_t end = (std::min)((chunk + 1) * width, cu_seqlens[d + 1]);
+            const std::int64_t low = first - cu_seqlens[d] + 1;
+            const std::int64_t high = end - cu_seqlens[d];
+            work[static_cast<std::size_t>(chunk)] +=
+                mask == Mask::causal ? detail::sum_of(low, high) : (end - first) * (cu_seqlens[d + 1] - cu_seqlens[d]);
+            first = end;
+        }
+    }
+    return work;
+}
+
+// The work of PTRR's blocks of `width` queries for a causal mask inside documents: the blocks of keys that it reaches.
+template <OffsetInteger Int>
+[[nodiscard]] std::vector<std::int64_t> key_blocks(Offsets<Int> cu_seqlens, std::int64_t length, std::int64_t width) {
+    throw_if_bad(check(cu_seqlens, length));
+    if (width < 1) throw_if_bad(make_status(Kind::policy, 0, 0, 1, width));
+    std::vector<std::int64_t> work;
+    for (std::int64_t first = 0; first < length; first += width) {
+        work.push_back(first / width - cu_seqlens[cu_seqlens.document_of(first)] / width + 1);
+    }
+    return work;
+}
+
+// The runs of each rank where block b is positions [b width, (b + 1) width) of [0, length); the last one may be short.
+[[nodiscard]] inline std::vector<std::vector<Run>> block_runs(const BlockParts& parts, std::int64_t width, std::int64_t length) {
+    if (width < 1) throw_if_bad(make_status(Kind::policy, 0, 0, 1, width));
+    std::vector<std::vector<Run>> runs(parts.size());
+    for (std::size_t r = 0; r < parts.size(); ++r) {
+        for (const std::int64_t block : parts[r]) {
+            const std::int64_t begin = detail::saturating_product(block, width);
+            runs[r].push_back({begin, 0, (std::min)(width, length - (std::min)(begin, length))});
+        }
+    }
+    return runs;
+}
+
+// The least ranks for a sample of hybrid (dynamic) CP (LAYOUTS K): max(1, 2^ceil(log2(length / max_tokens_per_rank))).
+// Inside its group the sample is dealt by ZigZag. Error: more than `ranks`.
+[[nodiscard]] inline int ranks_needed(std::int64_t length, std::int64_t max_tokens_per_rank, int ranks) {
+    if (length < 0) throw_if_bad(make_status(Kind::length, 0, 0, 0, length));
+    if (max_tokens_per_rank < 1) throw_if_bad(make_status(Kind::policy, 0, 0, 1, max_tokens_per_rank));
+    std::int64_t needed = 1;
+    while (detail::saturating_product(needed, max_tokens_per_rank) < length) needed *= 2;
+    if (needed > ranks) throw_if_bad(make_status(Kind::ranks, 0, 0, needed, ranks));
+    return static_cast<int>(needed);
+}
+
+}  // namespace seqpar
