@@ -1,0 +1,155 @@
+// What index operations write to, the checks on it, and how their work is cut into blocks. Not here: any operation.
+#pragma once
+
+#include <seqpar/detail/exec.hpp>
+#include <seqpar/layout/offsets.hpp>
+#include <seqpar/tensor/detail/memory.hpp>
+#include <seqpar/tensor/traits.hpp>
+
+#include <limits>
+
+namespace seqpar {
+
+// A signed integer type that index arrays are written in: 32 or 64 bits.
+template <class T>
+concept IndexInteger = std::signed_integral<T> && requires {
+    requires(sizeof(T) == 4 || sizeof(T) == 8);
+};
+
+// An index array that can be written: a strided tensor of one axis.
+template <class T>
+concept IndexArray = WritableTensor<T> && requires {
+    requires(axes_of<T> == 1);
+    requires IndexInteger<element_of<T>>;
+};
+
+// Offsets that are only read during the call: Offsets, or a container or span of int32 or int64.
+template <class R>
+concept OffsetArray = requires(std::remove_reference_t<R>& cu_seqlens) {
+    seqpar::offsets(cu_seqlens);
+};
+
+// Offsets that exec may still read when the call is over: no temporary that owns its memory.
+template <class R>
+concept BorrowedOffsets = OffsetArray<R> && requires(R&& cu_seqlens) {
+    seqpar::offsets(static_cast<R&&>(cu_seqlens));
+};
+
+// Stands for an array that an operation can do without.
+struct NoArray {};
+inline constexpr NoArray no_array{};
+
+namespace detail {
+
+// Entries of one axis of an array.
+template <class T>
+struct Line {
+    T* data = nullptr;
+    std::int64_t stride = 1;
+
+    SEQPAR_HD constexpr T& operator[](std::int64_t i) const { return data[i * stride]; }
+};
+
+template <StridedTensor X>
+    requires(axes_of<X> == 1)
+constexpr Line<typename view_of<X>::element_type> line(X& x) {
+    const auto v = view(x);
+    return {v.data_handle(), static_cast<std::int64_t>(v.stride(0))};
+}
+
+// to[i] = first + i for i in [0, count), contiguous.
+template <class T>
+SEQPAR_HD constexpr void write_count(T* to, std::int64_t count, T first) {
+    for (std::int64_t i = 0; i < count; ++i) to[i] = static_cast<T>(first + static_cast<T>(i));
+}
+
+// out[at + i] = first + i, and out[at + i] = value, for i in [0, count).
+template <class T>
+SEQPAR_HD constexpr void write_count(const Line<T>& out, std::int64_t at, std::int64_t count, std::int64_t first) {
+    if (out.stride == 1) {
+        write_count(out.data + at, count, static_cast<T>(first));
+    } else {
+        for (std::int64_t i = 0; i < count; ++i)
+            out[at + i] = static_cast<T>(first + i);
+    }
+}
+template <class T>
+SEQPAR_HD constexpr void write_value(const Line<T>& out, std::int64_t at, std::int64_t count, T value) {
+    if (out.stride == 1) {
+        T* const to = out.data + at;
+        for (std::int64_t i = 0; i < count; ++i)
+            to[i] = value;
+    } else {
+        for (std::int64_t i = 0; i < count; ++i)
+            out[at + i] = value;
+    }
+}
+
+// Whether values up to `greatest` can be written as T.
+template <IndexInteger T>
+constexpr Status check_fits(std::int64_t greatest, int array = 0) {
+    const std::int64_t most = std::numeric_limits<T>::max();
+    return greatest > most ? make_status(Kind::value_lost, array, greatest, most, greatest) : Status{};
+}
+
+// Whether `out` has `length` entries, no two of which are one, and can hold values up to `greatest`.
+template <IndexArray Out>
+Status check_index_array(Out& out, std::int64_t length, std::int64_t greatest, int array = 0) {
+    const std::int64_t extent = view(out).extent(0);
+    if (extent != length) return make_status(Kind::axis_extent, array, 0, length, extent, 0);
+    if (repeats_memory(array_ref(out))) return make_status(Kind::overlap, array, 0, 0, 1);
+    return length == 0 ? Status{} : check_fits<element_of<Out>>(greatest, array);
+}
+
+// Whether an output is apart from the offsets that it is computed from.
+template <StridedTensor Out, OffsetInteger I>
+Status check_apart(Out& out, Offsets<I> cu_seqlens, int array = 0) {
+    const auto offsets_array = seqpar::tensor(cu_seqlens.data(), cu_seqlens.count());
+    return shares_memory(array_ref(out), array_ref(offsets_array)) ? make_status(Kind::overlap, array, 0, 0, 1)
+                                                                   : Status{};
+}
+
+// Consecutive parts of [0, total).
+struct Blocks {
+    static constexpr std::int64_t most = 256;
+
+    std::int64_t total = 0;
+    std::int64_t length = 1;
+
+    SEQPAR_HD constexpr std::int64_t count() const { return (total + length - 1) / length; }
+    SEQPAR_HD constexpr std::int64_t first(std::int64_t block) const { return block * length; }
+    SEQPAR_HD constexpr std::int64_t last(std::int64_t block) const {
+        return total - block * length < length ? total : (block + 1) * length;
+    }
+};
+
+// One block where the exec has one thread, else up to 256 of at least `least` entries.
+template <HostExec D>
+constexpr Blocks blocks_for(const D&, std::int64_t total, std::int64_t least = 16384) {
+    if (total <= least || is_sequential_exec<D>) return {total, total > 0 ? total : 1};
+    const std::int64_t share = (total - 1) / Blocks::most + 1;
+    return {total, share > least ? share : least};
+}
+
+// Runs `work`, a function object with `total` (the number of entries that it writes) and operator()(first, last), which
+// writes a stretch of them, on a host exec. A later header may overload it for other execs by the type of `work`.
+template <class Work>
+struct BlockWork {
+    Work work;
+    Blocks blocks;
+
+    void operator()(std::int64_t block) const { work(blocks.first(block), blocks.last(block)); }
+};
+template <HostExec D, class Work>
+void run_index_work(Dispatch, const D& exec, const Work& work) {
+    const Blocks blocks = blocks_for(exec, work.total);
+    for_each_index(exec, blocks.count(), BlockWork<Work>{work, blocks});
+}
+template <class D, class... Rest>
+void run_index_work(Dispatch, const D&, const Rest&...) {
+    static_assert(is_host_exec<D>, "index arrays are built on the host only: this execution policy runs elsewhere");
+}
+
+}  // namespace detail
+
+}  // namespace seqpar

@@ -1,0 +1,93 @@
+// Index arrays that gather a shard from the whole array, and that restore the whole from gathered shards.
+// Not here: moves that need no index array; see move/shard.hpp and move/unshard.hpp.
+#pragma once
+
+#include <seqpar/index/positions.hpp>
+
+namespace seqpar {
+
+namespace detail {
+
+// Entry `source` gets the number of its slot, where the slots of rank 0 come first, then those of rank 1, ….
+template <Layout L, class T>
+struct RestoreWork {
+    L layout;
+    std::int64_t total;  // slots of all ranks
+    Line<T> out;
+
+    SEQPAR_HD constexpr void operator()(std::int64_t first, std::int64_t last) const {
+        std::int64_t begin = 0;  // of the rank's slots
+        for (int rank = 0; rank < layout.ranks() && begin < last; ++rank) {
+            const std::int64_t slots = layout.slots(rank);
+            if (begin + slots > first)
+                write(rank, begin, first > begin ? first - begin : 0, last - begin < slots ? last - begin : slots);
+            begin += slots;
+        }
+    }
+
+    SEQPAR_HD constexpr void write(int rank, std::int64_t begin, std::int64_t first, std::int64_t last) const {
+        auto cursor = source_runs(layout, rank, first, last);
+        Run run;
+        while (cursor.next(run)) {
+            if (is_padded<L> && run.position < 0) continue;
+            write_count(out, run.position, run.length, begin + run.slot);
+        }
+    }
+};
+
+}  // namespace detail
+
+// What gather_index(…) for one rank would throw.
+template <Layout L, IndexArray Out>
+[[nodiscard]] Status check_gather_index(const L& layout, int rank, Out&& out) {
+    return check_sources(layout, rank, out);
+}
+
+// The entries of the whole (unpadded) array that `rank` holds, in slot order: shard[t] = whole[out[t]]; -1 for a pad
+// slot, which is no entry of anything. The same numbers as sources(…). Shape: out [slots(rank)], int32 or int64. Errors
+// and contract line: as positions.
+template <class D, Layout L, IndexArray Out>
+void gather_index(const detail::ExecBase<D>& exec, const L& layout, int rank, Out&& out) {
+    sources(exec, layout, rank, out);
+}
+
+// What gather_index(…) for all ranks would throw.
+template <Layout L, IndexArray Out>
+[[nodiscard]] Status check_gather_index(const L& layout, Out&& out) {
+    if (const Status status = check(layout); !status.ok()) return status;
+    return detail::check_index_array(out, layout.size(), layout.source_size() - 1);
+}
+
+// The same for all ranks, joined in order of rank (ranks may differ in slots): gathered[k] = whole[out[k]].
+// Shape: out [size()]. Errors and contract line: as positions; launches one a rank.
+template <class D, Layout L, IndexArray Out>
+void gather_index(const detail::ExecBase<D>& exec, const L& layout, Out&& out) {
+    if constexpr (detail::is_host_exec<D>) throw_if_bad(check_gather_index(layout, out));
+    std::int64_t begin = 0;
+    for (int rank = 0; rank < layout.ranks(); ++rank) {
+        const std::int64_t slots = layout.slots(rank);
+        detail::run_index_work(detail::Dispatch{}, thrust::detail::derived_cast(exec),
+                               detail::SourceWork<L, element_of<Out>>{layout, rank, slots, begin, detail::line(out)});
+        begin += slots;
+    }
+}
+
+// What restore_index(…) would throw.
+template <Layout L, IndexArray Out>
+[[nodiscard]] Status check_restore_index(const L& layout, Out&& out) {
+    if (const Status status = check(layout); !status.ok()) return status;
+    return detail::check_index_array(out, layout.source_size(), layout.size() - 1);
+}
+
+// Where each entry of the whole (unpadded) array lies in the shards joined in order of rank, as an all-gather along the
+// sequence axis gives them: whole[j] = gathered[out[j]] (LAYOUTS section 2). The inverse of the joined gather_index;
+// shards may differ in size, and no entry names a pad slot. Shape: out [source_size()], int32 or int64. Errors and
+// contract line: as positions, where the numbers go up to size().
+template <class D, Layout L, IndexArray Out>
+void restore_index(const detail::ExecBase<D>& exec, const L& layout, Out&& out) {
+    if constexpr (detail::is_host_exec<D>) throw_if_bad(check_restore_index(layout, out));
+    detail::run_index_work(detail::Dispatch{}, thrust::detail::derived_cast(exec),
+                           detail::RestoreWork<L, element_of<Out>>{layout, layout.size(), detail::line(out)});
+}
+
+}  // namespace seqpar

@@ -1,0 +1,151 @@
+// Labels: tokens shifted inside documents on the whole sequence, before it is split. Not here: the split; see
+// move/shard.hpp.
+#pragma once
+
+#include <seqpar/index/detail/documents.hpp>
+#include <seqpar/index/detail/samples.hpp>
+#include <seqpar/tensor/detail/fill.hpp>
+
+#include <cstring>
+
+namespace seqpar {
+
+namespace detail {
+
+// Tokens are numbered sample by sample. In: any view of [S] or [B, S], Out: a strided one.
+template <class Documents, class In, class Out>
+struct ShiftWork {
+    using T = typename Out::value_type;
+
+    Documents documents;
+    In in;
+    Out out;
+    std::int64_t by;
+    T ignore;
+    std::int64_t total;  // tokens
+
+    void operator()(std::int64_t first, std::int64_t last) const {
+        while (first < last) {
+            const Piece piece = piece_at(first, last, length_of(in), last);
+            write(piece.sample, piece.first, piece.first + piece.count);
+            first += piece.count;
+        }
+    }
+
+private:
+    void write(std::int64_t sample, std::int64_t first, std::int64_t last) const {
+        const Line<T> to = sample_line(out, sample);
+        DocumentCursor<Documents> cursor(documents, first, last);
+        Stretch s;
+        while (cursor.next(s)) {
+            // t has a label where t + by lies in the document as well; |by| is at most the length of the sequence.
+            const std::int64_t begin = clamp(s.begin - (by < 0 ? by : 0), s);
+            const std::int64_t end = by > 0 ? clamp(s.end - by, s) : s.last;
+            const std::int64_t mid = end < begin ? begin : end;
+            write_value(to, s.first, begin - s.first, ignore);
+            copy(to, sample, begin, mid);
+            write_value(to, mid, s.last - mid, ignore);
+        }
+    }
+    static std::int64_t clamp(std::int64_t value, const Stretch& s) {
+        return value < s.first ? s.first : value > s.last ? s.last : value;
+    }
+    void copy(const Line<T>& to, std::int64_t sample, std::int64_t first, std::int64_t last) const {
+        if constexpr (StridedTensor<In> && std::is_same_v<typename In::value_type, T>) {
+            const auto from = sample_line(in, sample);
+            if (to.stride == 1 && from.stride == 1) {
+                if (first < last)
+                    std::memcpy(to.data + first, from.data + first + by,
+                                static_cast<std::size_t>(last - first) * sizeof(T));
+                return;
+            }
+        }
+        for (std::int64_t i = first; i < last; ++i)
+            to[i] = static_cast<T>(entry(in, sample, i + by));
+    }
+};
+
+template <class Documents, class In, class Out, class F>
+auto shift_work(const Documents& documents, const In& in, const Out& out, std::int64_t by, const F& ignore) {
+    const std::int64_t length = length_of(in);
+    const std::int64_t bounded = by > length ? length : by < -length ? -length : by;
+    using T = typename Out::value_type;
+    return ShiftWork<Documents, In, Out>{documents, in, out, bounded, convert<T>(ignore), samples_of(in) * length};
+}
+
+template <class In, class Out, class F>
+Status check_shift(In& in, const F& ignore, Out& out) {
+    const auto from = view(in);
+    const auto to = view(out);
+    if (const Status status = check_same_shape(from, to, 1); !status.ok()) return status;
+    if (!converts_exactly<element_of<Out>>(ignore)) {
+        return make_status(Kind::value_lost, 1, 0, status_number(convert<element_of<Out>>(ignore)),
+                           status_number(ignore));
+    }
+    return check_overlap(to, 1, from);
+}
+
+// Labels are not converted, but that an integer type may be widened.
+template <class From, class To>
+concept KeepsLabels = std::same_as<From, To> || requires {
+    requires std::signed_integral<From>;
+    requires std::signed_integral<To>;
+    requires(sizeof(From) <= sizeof(To));
+};
+
+}  // namespace detail
+
+// Tokens or labels that can be shifted into `Out`: [S] or [B, S] of one number type, or of a narrower integer type.
+template <class In, class Out>
+concept ShiftableTo = Tensor<In> && WritableTensor<Out> && requires {
+    requires(axes_of<In> == axes_of<Out>);
+    requires(axes_of<In> == 1 || axes_of<In> == 2);
+    requires detail::is_number<element_of<Out>>;
+    requires detail::KeepsLabels<element_of<In>, element_of<Out>>;
+};
+
+// What shift_labels(…) would throw.
+template <class In, OffsetArray R, class F, class Out>
+    requires ShiftableTo<In, Out>
+[[nodiscard]] Status check_shift_labels(In&& in, R&& cu_seqlens, std::int64_t, const F& ignore, Out&& out) {
+    const auto borrowed = offsets(cu_seqlens);
+    if (const Status status = check(borrowed, detail::length_of(view(in))); !status.ok()) return status;
+    if (const Status status = detail::check_apart(out, borrowed, 1); !status.ok()) return status;
+    return detail::check_shift(in, ignore, out);
+}
+
+// out[…, t] = in[…, t + by] where t and t + by lie in one document, else `ignore`. by = 1 gives the label of next-token
+// prediction, a negative one looks back, 0 copies. Labels that are in `in` already (-100 where nothing is trained) pass
+// through. Do it on the whole sequence and shard the result: shifting a shard takes neighbours of slots, not of
+// positions. Over the unpadded sequence with its real offsets no label crosses into a pad; shard with `ignore` as the
+// fill. Shapes: in and out [S] or [B, S]; cu_seqlens [documents + 1] for every sample alike, its last entry is S.
+// `ignore` has no default. Errors, before anything is written: illegal offsets, another shape of `out`, an `ignore`
+// that does not convert exactly, overlap (not in place). Status::array: 0 is `in` and the offsets, 1 `out`.
+// Synchronises: never. Allocates: never. Launches: none on a host. Reads offsets on: exec's device.
+template <class D, class In, BorrowedOffsets R, class F, class Out>
+    requires ShiftableTo<In, Out>
+void shift_labels(const detail::ExecBase<D>& exec, In&& in, R&& cu_seqlens, std::int64_t by, const F& ignore,
+                  Out&& out) {
+    if constexpr (detail::is_host_exec<D>) throw_if_bad(check_shift_labels(in, cu_seqlens, by, ignore, out));
+    detail::run_index_work(detail::Dispatch{}, thrust::detail::derived_cast(exec),
+                           detail::shift_work(offsets(std::forward<R>(cu_seqlens)), view(in), view(out), by, ignore));
+}
+
+// What shift_labels(…) without offsets would throw.
+template <class In, class F, class Out>
+    requires ShiftableTo<In, Out>
+[[nodiscard]] Status check_shift_labels(In&& in, std::int64_t, const F& ignore, Out&& out) {
+    return detail::check_shift(in, ignore, out);
+}
+
+// The same where each sample is one document.
+template <class D, class In, class F, class Out>
+    requires ShiftableTo<In, Out>
+void shift_labels(const detail::ExecBase<D>& exec, In&& in, std::int64_t by, const F& ignore, Out&& out) {
+    if constexpr (detail::is_host_exec<D>) throw_if_bad(check_shift_labels(in, by, ignore, out));
+    const detail::OneDocument documents{detail::length_of(view(in))};
+    detail::run_index_work(detail::Dispatch{}, thrust::detail::derived_cast(exec),
+                           detail::shift_work(documents, view(in), view(out), by, ignore));
+}
+
+}  // namespace seqpar

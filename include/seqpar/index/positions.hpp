@@ -1,0 +1,166 @@
+// Positions: of each slot on the padded sequence axis, in the unpadded array (sources), and inside its document.
+// Not here: arrays to gather or restore by; see gather.hpp.
+#pragma once
+
+#include <seqpar/index/detail/documents.hpp>
+#include <seqpar/index/detail/index_array.hpp>
+#include <seqpar/index/tail.hpp>
+#include <seqpar/layout/runs.hpp>
+
+namespace seqpar {
+
+namespace detail {
+
+template <Layout L, class T>
+struct PositionWork {
+    L layout;
+    int rank;
+    std::int64_t total;  // slots
+    Line<T> out;
+
+    SEQPAR_HD constexpr void operator()(std::int64_t first, std::int64_t last) const {
+        auto cursor = seqpar::runs(layout, rank, first, last);
+        Run run;
+        while (cursor.next(run))
+            write_count(out, run.slot, run.length, run.position);
+    }
+};
+
+// As PositionWork, by source; pad slots get -1. Slot t is written to out[offset + t].
+template <Layout L, class T>
+struct SourceWork {
+    L layout;
+    int rank;
+    std::int64_t total;  // slots
+    std::int64_t offset;
+    Line<T> out;
+
+    SEQPAR_HD constexpr void operator()(std::int64_t first, std::int64_t last) const {
+        auto cursor = source_runs(layout, rank, first, last);
+        Run run;
+        while (cursor.next(run)) {
+            if (is_padded<L> && run.position < 0) {
+                write_value(out, offset + run.slot, run.length, T{-1});
+            } else {
+                write_count(out, offset + run.slot, run.length, run.position);
+            }
+        }
+    }
+};
+
+// Entry p of document [begin, end) gets p - begin. What comes after the last document is a tail, see
+// document_positions.
+template <class Documents, class T>
+struct DocumentPositionWork {
+    Documents documents;
+    Tail tail;
+    std::int64_t total;  // positions
+    Line<T> out;
+
+    SEQPAR_HD constexpr void operator()(std::int64_t first, std::int64_t last) const {
+        const std::int64_t end = documents[documents.documents()];
+        DocumentCursor<Documents> cursor(documents, first, last < end ? last : end);
+        Stretch stretch;
+        while (cursor.next(stretch)) {
+            write_count(out, stretch.first, stretch.last - stretch.first, stretch.first - stretch.begin);
+        }
+        if (first < end) first = end;
+        if (first >= last) return;
+        if (tail == Tail::nobody) {
+            write_value(out, first, last - first, T{0});
+        } else if (tail == Tail::own_document || end == 0) {
+            write_count(out, first, last - first, first - end);
+        } else {
+            write_count(out, first, last - first, first - documents[documents.document_of(end - 1)]);
+        }
+    }
+};
+
+template <Layout L>
+constexpr Status check_layout_and_rank(const L& layout, int rank) {
+    if (const Status status = check(layout); !status.ok()) return status;
+    return check_rank(layout, rank);
+}
+
+template <class D, OffsetInteger I, IndexArray Out>
+void write_document_positions(const ExecBase<D>& exec, Offsets<I> cu_seqlens, Tail tail, Out& out) {
+    run_index_work(Dispatch{}, thrust::detail::derived_cast(exec),
+                   DocumentPositionWork<Offsets<I>, element_of<Out>>{cu_seqlens, tail, view(out).extent(0), line(out)});
+}
+
+}  // namespace detail
+
+// What positions(…) would throw.
+template <Layout L, IndexArray Out>
+[[nodiscard]] Status check_positions(const L& layout, int rank, Out&& out) {
+    if (const Status status = detail::check_layout_and_rank(layout, rank); !status.ok()) return status;
+    return detail::check_index_array(out, layout.slots(rank), layout.size() - 1);
+}
+
+// out[t] = layout.position(rank, t): what `rank` holds, by position on the padded sequence axis.
+// Shape: out [slots(rank)], int32 or int64. Errors, before anything is written: an illegal layout, a rank outside the
+// group, another length of `out`, positions that do not fit its type (any position of the sequence, so all ranks
+// agree). Synchronises: never. Allocates: never. Launches: none on a host. Reads offsets on: exec's device.
+template <class D, Layout L, IndexArray Out>
+void positions(const detail::ExecBase<D>& exec, const L& layout, int rank, Out&& out) {
+    if constexpr (detail::is_host_exec<D>) throw_if_bad(check_positions(layout, rank, out));
+    detail::run_index_work(
+        detail::Dispatch{}, thrust::detail::derived_cast(exec),
+        detail::PositionWork<L, element_of<Out>>{layout, rank, layout.slots(rank), detail::line(out)});
+}
+
+// What sources(…) would throw.
+template <Layout L, IndexArray Out>
+[[nodiscard]] Status check_sources(const L& layout, int rank, Out&& out) {
+    if (const Status status = detail::check_layout_and_rank(layout, rank); !status.ok()) return status;
+    return detail::check_index_array(out, layout.slots(rank), layout.source_size() - 1);
+}
+
+// out[t] = layout.source(layout.position(rank, t)): what `rank` holds, by index in the unpadded array; -1 for a pad
+// slot. Shape, errors and contract line: as positions.
+template <class D, Layout L, IndexArray Out>
+void sources(const detail::ExecBase<D>& exec, const L& layout, int rank, Out&& out) {
+    if constexpr (detail::is_host_exec<D>) throw_if_bad(check_sources(layout, rank, out));
+    detail::run_index_work(
+        detail::Dispatch{}, thrust::detail::derived_cast(exec),
+        detail::SourceWork<L, element_of<Out>>{layout, rank, layout.slots(rank), 0, detail::line(out)});
+}
+
+// What document_positions(…) would throw. With a Tail the offsets may end before `out` does.
+template <OffsetArray R, IndexArray Out>
+[[nodiscard]] Status check_document_positions(R&& cu_seqlens, Out&& out) {
+    const auto borrowed = offsets(cu_seqlens);
+    const std::int64_t length = view(out).extent(0);
+    if (const Status status = check(borrowed, length); !status.ok()) return status;
+    if (const Status status = detail::check_apart(out, borrowed); !status.ok()) return status;
+    return detail::check_index_array(out, length, length - 1);
+}
+template <OffsetArray R, IndexArray Out>
+[[nodiscard]] Status check_document_positions(R&& cu_seqlens, Tail, Out&& out) {
+    const auto borrowed = offsets(cu_seqlens);
+    const std::int64_t length = view(out).extent(0);
+    if (const Status status = detail::check_with_tail(borrowed, length); !status.ok()) return status;
+    if (const Status status = detail::check_apart(out, borrowed); !status.ok()) return status;
+    return detail::check_index_array(out, length, length - 1);
+}
+
+// out[p] = p - cu_seqlens[document of p]: positions counted from 0 inside each document, over the whole sequence.
+// Shape: out [S], int32 or int64; cu_seqlens [documents + 1], and its last entry is S. Pads inside a document count on:
+// for pads with position 0 number the unpadded sequence and shard that with fill 0. Errors, before anything is written:
+// illegal offsets, numbers that do not fit, overlap. Synchronises: never. Allocates: never. Launches: none on a host.
+// Reads offsets on: exec's device.
+template <class D, BorrowedOffsets R, IndexArray Out>
+void document_positions(const detail::ExecBase<D>& exec, R&& cu_seqlens, Out&& out) {
+    if constexpr (detail::is_host_exec<D>) throw_if_bad(check_document_positions(cu_seqlens, out));
+    detail::write_document_positions(exec, offsets(std::forward<R>(cu_seqlens)), Tail::nobody, out);
+}
+
+// The same where the offsets may end before the sequence does. The tail after them counts on from the last document
+// that is not empty (Tail::last_document), from 0 (Tail::own_document), or has position 0 throughout (Tail::nobody).
+template <class D, BorrowedOffsets R, IndexArray Out>
+void document_positions(const detail::ExecBase<D>& exec, R&& cu_seqlens, Tail tail, Out&& out) {
+    if constexpr (detail::is_host_exec<D>) throw_if_bad(check_document_positions(cu_seqlens, tail, out));
+    detail::write_document_positions(exec, offsets(std::forward<R>(cu_seqlens)), tail, out);
+}
+
+}  // namespace seqpar
