@@ -22,6 +22,7 @@
 #include <seqpar/tensor/sharded.hpp>
 #include <seqpar/tensor/traits.hpp>
 
+#include <seqpar/index/attention_offsets.hpp>
 #include <seqpar/index/gather.hpp>
 #include <seqpar/index/labels.hpp>
 #include <seqpar/index/offsets.hpp>
@@ -35,3 +36,4 @@
 #include <seqpar/move/vision_gather.hpp>
 
 #include <seqpar/balance/causal_work.hpp>
+#include <seqpar/balance/plans.hpp>
