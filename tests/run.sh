@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # tests/run.sh [--preset NAME] [ARG...] - installs what is missing, builds seqpar and its tests, and runs them.
 #
-# NAME is a preset of CMakePresets.json: default, clang, sanitize, thread, cccl-newest, cuda-all. ARGs go to ctest:
+# NAME is a preset of CMakePresets.json: default, clang, sanitize, thread, cuda-all. ARGs go to ctest:
 # tests/run.sh -R layout, tests/run.sh -V.
 # SEQPAR_TEST_LAUNCHER in the environment: a program that runs the device tests (see CMakeLists.txt).
 set -euo pipefail
@@ -13,9 +13,9 @@ if [ "${1:-}" = --preset ]; then
 fi
 case $preset in
   default) needs=(tests examples bench) ;;
-  clang | sanitize) needs=(tests examples clang) ;;
+  clang) needs=(tests examples clang cccl-newest) ;;
+  sanitize) needs=(tests examples clang) ;;
   thread) needs=(tests clang) ;;
-  cccl-newest) needs=(tests examples cccl-newest) ;;
   cuda-all) needs=(tests) ;;
   *)
     echo "tests/run.sh: no such preset: $preset (see the head of this file)" >&2
