@@ -199,6 +199,18 @@ TEST_CASE("positions past 32 bits are an error in int32 and right in int64") {
     CHECK(sp::check_positions(too_far, 0, nine).kind() == sp::Kind::value_lost);
 }
 
+TEST_CASE("sources of a long padded sequence fit int32 where the real one is short") {
+    const List real{0, 8}, up{0, std::int64_t{1} << 33};
+    const auto layout = sp::padded(sp::Contiguous{}(up[1], 1 << 30), real, up, 8);
+    std::vector<std::int32_t> index(8);
+    sp::gather_index(thrust::seq, layout, 0, index);
+    CHECK(index == as<std::int32_t>(range(0, 8)));
+    sp::sources(thrust::seq, layout, 1, index);
+    CHECK(index == std::vector<std::int32_t>(8, -1));
+    CHECK(sp::check_positions(layout, 0, index).kind() == sp::Kind::value_lost);
+    CHECK(sp::check_restore_index(layout, index).kind() == sp::Kind::value_lost);
+}
+
 TEST_CASE("seventy thousand documents") {  // case 42
     std::vector<std::int32_t> cu;
     for (std::int32_t d = 0; d <= 70000; ++d)

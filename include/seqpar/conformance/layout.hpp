@@ -341,8 +341,8 @@ template <Layout L>
 // --- laws of compositions ---------------------------------------------------------------------------------------------------
 
 // packed(policy, cu_seqlens, total, ranks) deals document d as policy(its length, ranks) does, moved by cu[d] and cu[d]/ranks.
-template <LayoutPolicy P, OffsetInteger I>
-[[nodiscard]] SEQPAR_HD constexpr Report packed_is_its_documents(const P& policy, Offsets<I> cu_seqlens,
+template <LayoutPolicy P, OffsetInteger Int>
+[[nodiscard]] SEQPAR_HD constexpr Report packed_is_its_documents(const P& policy, Offsets<Int> cu_seqlens,
                                                                  std::int64_t total, int ranks) {
     const auto layout = seqpar::packed(policy, cu_seqlens, total, ranks);
     const detail::Spot start = detail::spot(Law::packed_is_its_documents, layout);
@@ -396,8 +396,8 @@ template <Layout L, LayoutPolicy P>
 
 // padded(base, real, padded, real_total) deals as base does; the first tokens of document d, as many as real says, have the
 // sources real[d], real[d] + 1, …, and the rest of it is pads.
-template <Layout L, OffsetInteger I, OffsetInteger J>
-[[nodiscard]] SEQPAR_HD constexpr Report padded_is_its_base(const L& base, Offsets<I> real, Offsets<J> padded_offsets,
+template <Layout L, OffsetInteger Int, OffsetInteger J>
+[[nodiscard]] SEQPAR_HD constexpr Report padded_is_its_base(const L& base, Offsets<Int> real, Offsets<J> padded_offsets,
                                                             std::int64_t real_total) {
     const auto layout = seqpar::padded(base, real, padded_offsets, real_total);
     const detail::Spot start = detail::spot(Law::padded_is_its_base, layout);

@@ -16,6 +16,11 @@ namespace seqpar::detail {
 // An argument of every call that a later header may overload (the CUDA one): its namespace is where the overload is found.
 struct Dispatch {};
 
+// Taken by the overload of each such call that says that no header serves an exec: a match worse than Dispatch.
+struct NoBackend {
+    NoBackend(Dispatch) {}
+};
+
 // thrust::seq, thrust::host, thrust::cpp::par, thrust::omp::par, thrust::tbb::par, each with an allocator or without.
 template <class D>
 inline constexpr bool is_host_exec = std::is_convertible_v<const D&, thrust::system::detail::sequential::tag>;

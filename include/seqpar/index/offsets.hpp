@@ -9,9 +9,9 @@ namespace seqpar {
 
 namespace detail {
 
-template <OffsetInteger I, class T>
+template <OffsetInteger Int, class T>
 struct LocalOffsetWork {
-    Offsets<I> cu_seqlens;
+    Offsets<Int> cu_seqlens;
     int ranks;
     std::int64_t total;  // entries
     Line<T> out;
@@ -22,14 +22,14 @@ struct LocalOffsetWork {
     }
 };
 
-template <class D, OffsetInteger I, IndexArray Out>
-void write_local_offsets(const ExecBase<D>& exec, Offsets<I> cu_seqlens, int ranks, Out& out) {
+template <class D, OffsetInteger Int, IndexArray Out>
+void write_local_offsets(const ExecBase<D>& exec, Offsets<Int> cu_seqlens, int ranks, Out& out) {
     run_index_work(Dispatch{}, thrust::detail::derived_cast(exec),
-                   LocalOffsetWork<I, element_of<Out>>{cu_seqlens, ranks, cu_seqlens.count(), line(out)});
+                   LocalOffsetWork<Int, element_of<Out>>{cu_seqlens, ranks, cu_seqlens.count(), line(out)});
 }
 
-template <OffsetInteger I, IndexArray Out>
-Status check_local_output(Offsets<I> cu_seqlens, int ranks, Out& out) {
+template <OffsetInteger Int, IndexArray Out>
+Status check_local_output(Offsets<Int> cu_seqlens, int ranks, Out& out) {
     if (const Status status = check_apart(out, cu_seqlens); !status.ok()) return status;
     return check_index_array(out, cu_seqlens.count(), cu_seqlens[cu_seqlens.documents()] / ranks);
 }
@@ -55,8 +55,8 @@ struct MergeWork {
 }  // namespace detail
 
 // What local_offsets(…) would throw.
-template <LayoutPolicy P, OffsetInteger I, IndexArray Out>
-[[nodiscard]] Status check_local_offsets(const Packed<P, I>& layout, Out&& out) {
+template <LayoutPolicy P, OffsetInteger Int, IndexArray Out>
+[[nodiscard]] Status check_local_offsets(const Packed<P, Int>& layout, Out&& out) {
     if (const Status status = check(layout); !status.ok()) return status;
     return detail::check_local_output(layout.cu_seqlens(), layout.ranks(), out);
 }
@@ -66,8 +66,8 @@ template <LayoutPolicy P, OffsetInteger I, IndexArray Out>
 // stay. Errors, before anything is written: an illegal layout (so every document's length divides), another length of
 // `out`, offsets that do not fit it, overlap. Synchronises: never. Allocates: never. Launches: none on a host. Reads
 // offsets on: exec's device.
-template <class D, LayoutPolicy P, OffsetInteger I, IndexArray Out>
-void local_offsets(const detail::ExecBase<D>& exec, const Packed<P, I>& layout, Out&& out) {
+template <class D, LayoutPolicy P, OffsetInteger Int, IndexArray Out>
+void local_offsets(const detail::ExecBase<D>& exec, const Packed<P, Int>& layout, Out&& out) {
     if constexpr (detail::is_host_exec<D>) throw_if_bad(check_local_offsets(layout, out));
     detail::write_local_offsets(exec, layout.cu_seqlens(), layout.ranks(), out);
 }
@@ -97,8 +97,8 @@ void local_offsets(const detail::ExecBase<D>& exec, R&& cu_seqlens, int ranks, O
 
 // The length of the longest document (max_seqlen of attention kernels; of a shard, pass its local offsets). Reads the
 // offsets.
-template <OffsetInteger I>
-[[nodiscard]] SEQPAR_HD constexpr std::int64_t longest_document(Offsets<I> cu_seqlens) {
+template <OffsetInteger Int>
+[[nodiscard]] SEQPAR_HD constexpr std::int64_t longest_document(Offsets<Int> cu_seqlens) {
     std::int64_t longest = 0;
     for (std::int64_t d = 0; d < cu_seqlens.documents(); ++d) {
         const std::int64_t length = cu_seqlens[d + 1] - cu_seqlens[d];

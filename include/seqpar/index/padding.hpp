@@ -17,8 +17,8 @@ constexpr bool add_padded(std::int64_t n, std::int64_t m, std::int64_t& sum) {
 }
 
 // Whether offsets can be padded to multiples of `multiple` at all; the last of them may be anything.
-template <OffsetInteger I>
-constexpr Status check_paddable(Offsets<I> cu_seqlens, std::int64_t multiple) {
+template <OffsetInteger Int>
+constexpr Status check_paddable(Offsets<Int> cu_seqlens, std::int64_t multiple) {
     if (multiple < 1) return make_status(Kind::policy, 0, 0, 1, multiple);
     const std::int64_t count = cu_seqlens.count();
     return check(cu_seqlens, count < 1 ? 0 : cu_seqlens[count - 1]);
@@ -30,8 +30,8 @@ constexpr Status padded_total(std::int64_t total, std::int64_t multiple, std::in
     return add_padded(total, multiple, padded) ? Status{} : make_status(Kind::length, 0, 0, 0, -1);
 }
 
-template <IndexArray Out, OffsetInteger I>
-Status check_offsets_output(Out& out, Offsets<I> cu_seqlens, std::int64_t count) {
+template <IndexArray Out, OffsetInteger Int>
+Status check_offsets_output(Out& out, Offsets<Int> cu_seqlens, std::int64_t count) {
     if (const Status status = check_apart(out, cu_seqlens); !status.ok()) return status;
     return check_index_array(out, count, 0);
 }
@@ -46,7 +46,7 @@ template <OffsetArray R, IndexArray Out>
     if (const Status status = detail::check_offsets_output(out, borrowed, borrowed.count()); !status.ok())
         return status;
     std::int64_t sum = 0;
-    const std::int64_t most = std::numeric_limits<element_of<Out>>::max();
+    const std::int64_t most = (std::numeric_limits<element_of<Out>>::max)();
     for (std::int64_t d = 0; d < borrowed.documents(); ++d) {
         if (!detail::add_padded(borrowed[d + 1] - borrowed[d], multiple, sum))
             return make_status(Kind::length, 0, d, 0, -1);
@@ -114,8 +114,8 @@ template <class D, OffsetArray R, IndexArray Out>
 
 // Whether padded offsets differ from real ones: decided by value, since trainers hand both over where they are equal.
 // Reads both; legal offsets of unlike number differ.
-template <OffsetInteger I, OffsetInteger J>
-[[nodiscard]] SEQPAR_HD constexpr bool has_padding(Offsets<I> cu_seqlens, Offsets<J> padded_cu_seqlens) {
+template <OffsetInteger Int, OffsetInteger PaddedInt>
+[[nodiscard]] SEQPAR_HD constexpr bool has_padding(Offsets<Int> cu_seqlens, Offsets<PaddedInt> padded_cu_seqlens) {
     if (cu_seqlens.count() != padded_cu_seqlens.count()) return true;
     for (std::int64_t i = 0; i < cu_seqlens.count(); ++i) {
         if (cu_seqlens[i] != padded_cu_seqlens[i]) return true;

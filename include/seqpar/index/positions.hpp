@@ -82,10 +82,11 @@ constexpr Status check_layout_and_rank(const L& layout, int rank) {
     return check_rank(layout, rank);
 }
 
-template <class D, OffsetInteger I, IndexArray Out>
-void write_document_positions(const ExecBase<D>& exec, Offsets<I> cu_seqlens, Tail tail, Out& out) {
-    run_index_work(Dispatch{}, thrust::detail::derived_cast(exec),
-                   DocumentPositionWork<Offsets<I>, element_of<Out>>{cu_seqlens, tail, view(out).extent(0), line(out)});
+template <class D, OffsetInteger Int, IndexArray Out>
+void write_document_positions(const ExecBase<D>& exec, Offsets<Int> cu_seqlens, Tail tail, Out& out) {
+    run_index_work(
+        Dispatch{}, thrust::detail::derived_cast(exec),
+        DocumentPositionWork<Offsets<Int>, element_of<Out>>{cu_seqlens, tail, view(out).extent(0), line(out)});
 }
 
 }  // namespace detail

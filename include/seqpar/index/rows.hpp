@@ -56,7 +56,7 @@ public:
         int bank = 0;
         for (const std::int64_t row : first_rows) {
             if (bank >= max_banks) detail::raise(make_status(Kind::bank_range, 0, 0, max_banks, bank));
-            if (row < 0 || row > std::numeric_limits<std::int32_t>::max()) {
+            if (row < 0 || row > (std::numeric_limits<std::int32_t>::max)()) {
                 detail::raise(make_status(Kind::row_range, bank, 0, std::int64_t{1} << 31, row));
             }
             moved.first_rows_[bank++] = row;
@@ -322,12 +322,12 @@ constexpr auto view_or_none(X& x) {
 // The first placeholder whose row leaves int32, looked for only where there are enough tokens for one.
 template <class Job>
 Status check_row_range(const Job& job, NextRows next, int banks) {
-    constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
+    constexpr std::int64_t most = (std::numeric_limits<std::int32_t>::max)();
     bool can = false;
     for (int bank = 0; bank < banks; ++bank)
         can = can || next.bank[bank] > most + 1 - job.total();
     if (!can) return {};
-    typename Job::Id buffer[1];
+    typename Job::Id buffer[1] = {};
     for (std::int64_t i = 0; i < job.total(); ++i) {
         const int rule = job.rules.find(*job.reader.read(piece_at(i, i + 1, job.length(), 1), buffer));
         if (rule < 0) continue;
@@ -365,7 +365,7 @@ template <class Ids, class Rows, class Banks = NoArray, class Counts = NoArray>
     const auto bank_view = detail::view_or_none(banks);
     const auto count_view = detail::view_or_none(counts);
     using Id = typename std::remove_cvref_t<decltype(stream.ids)>::value_type;
-    constexpr std::int64_t most = std::numeric_limits<Id>::max();
+    constexpr std::int64_t most = (std::numeric_limits<Id>::max)();
     for (int i = 0; i < rules.count(); ++i) {
         const std::int64_t id = rules[i].placeholder;
         if (id > most || id < -most - 1) return make_status(Kind::value_lost, 0, i, most, id);

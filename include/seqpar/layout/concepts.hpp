@@ -30,7 +30,7 @@ struct Run {
 // or -1 for a pad slot; an array's sequence axis has source_size() entries and its shard slots(rank).
 // Arguments out of range are a precondition of every member: operations check them once, not once a token.
 template <class L>
-concept Layout = std::is_trivially_copyable_v<L> && requires(const L& layout, int rank, std::int64_t slot, std::int64_t position) {
+concept Layout = std::is_trivially_copyable_v<L> && std::is_default_constructible_v<L> && requires(const L& layout, int rank, std::int64_t slot, std::int64_t position) {
     { layout.size() } -> std::same_as<std::int64_t>;
     { layout.source_size() } -> std::same_as<std::int64_t>;
     { layout.ranks() } -> std::same_as<int>;

@@ -7,7 +7,7 @@
 
 namespace seqpar {
 
-// n rounded up to a multiple of m. n >= 0, m >= 1.
+// n rounded up to a multiple of m. n >= 0, m >= 1, and the result fits 64 bits.
 [[nodiscard]] SEQPAR_HD constexpr std::int64_t round_up(std::int64_t n, std::int64_t m) {
     return n % m == 0 ? n : n + (m - n % m);
 }

@@ -43,8 +43,8 @@ enum class Kind : unsigned char {
     ranks,           // a group of no rank
 };
 
-// The result of a check, 32 bytes, trivially copyable, comparable over ranks: the greatest `code` is the most severe
-// mistake and, of equal ones, the first array and then the first document or position.
+// The result of a check, 32 bytes, trivially copyable, comparable over ranks: the greatest `code` is the most severe kind, of
+// one kind the last array, and there the first document or position.
 struct Status {
     std::uint64_t code = 0;     // kind in 8 bits, array or bank in 8, complement of document or position in 48; 0 is good
     std::int64_t expected = 0;  // in the unit of the kind

@@ -63,9 +63,8 @@ void run_moves(Dispatch tag, const D& exec, const SlotMove<Ls>&... moves) {
     (move_slots<To>(tag, exec, bytes, moves), ...);
 }
 template <Direction To, class D, Layout... Ls>
-    requires(!HostExec<D>)
-void run_moves(Dispatch, const D&, const SlotMove<Ls>&...) {
-    static_assert(HostExec<D>, "this execution policy runs on no host: a CUDA one needs #include <seqpar/cuda.hpp>");
+void run_moves(NoBackend, const D&, const SlotMove<Ls>&...) {
+    static_assert(is_host_exec<D>, "this execution policy runs on no host: a CUDA one needs #include <seqpar/cuda.hpp>");
 }
 
 template <Direction To, class D, Layout L, std::size_t... Int, class... Fields>

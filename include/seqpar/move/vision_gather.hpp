@@ -145,7 +145,8 @@ struct BasicVisionGather {
         throw_if_bad(detail::check_in_place(from, to, in_place, 1));
         throw_if_bad(detail::check_apart(list, to));
         if constexpr (Checked && detail::is_host_exec<D>) throw_if_bad(detail::check_rows_in_banks(tokens, list, false));
-        detail::gather_rows(detail::Dispatch{}, thrust::detail::derived_cast(exec), tokens, detail::forward_op(from, list, to, in_place),
+        // Unqualified here and below: a later header's overload is found through Dispatch.
+        gather_rows(detail::Dispatch{}, thrust::detail::derived_cast(exec), tokens, detail::forward_op(from, list, to, in_place),
                             to.width * static_cast<std::int64_t>(sizeof(Element)));
     }
 
@@ -179,7 +180,7 @@ struct BasicVisionGather {
             throw_if_bad(want_banks ? detail::check_rows_in_banks(tokens, list, true)
                                     : detail::check_rows_in_order(tokens, detail::AnyBankRows{}, false));
         }
-        detail::gather_rows(detail::Dispatch{}, thrust::detail::derived_cast(exec), tokens,
+        gather_rows(detail::Dispatch{}, thrust::detail::derived_cast(exec), tokens,
                             detail::backward_op<Mode>(from, to, list, in_place, want_embeddings, want_banks),
                             from.width * static_cast<std::int64_t>(sizeof(element_of<G>)));
     }

@@ -57,10 +57,12 @@ constexpr Line<typename view_of<X>::element_type> line(X& x) {
     return {v.data_handle(), static_cast<std::int64_t>(v.stride(0))};
 }
 
-// to[i] = first + i for i in [0, count), contiguous.
+// to[i] = first + i for i in [0, count), contiguous. In this form g++ 12 makes one store of four; blocks of 16 in registers
+// are quicker still, but that compiler gets them wrong at -O3.
 template <class T>
 SEQPAR_HD constexpr void write_count(T* to, std::int64_t count, T first) {
-    for (std::int64_t i = 0; i < count; ++i) to[i] = static_cast<T>(first + static_cast<T>(i));
+    std::make_unsigned_t<T> next = static_cast<std::make_unsigned_t<T>>(first);  // one past the last may not be a T
+    for (const T* const end = to + count; to != end; ++to) *to = static_cast<T>(next++);
 }
 
 // out[at + i] = first + i, and out[at + i] = value, for i in [0, count).
@@ -88,7 +90,7 @@ SEQPAR_HD constexpr void write_value(const Line<T>& out, std::int64_t at, std::i
 // Whether values up to `greatest` can be written as T.
 template <IndexInteger T>
 constexpr Status check_fits(std::int64_t greatest, int array = 0) {
-    const std::int64_t most = std::numeric_limits<T>::max();
+    const std::int64_t most = (std::numeric_limits<T>::max)();
     return greatest > most ? make_status(Kind::value_lost, array, greatest, most, greatest) : Status{};
 }
 
@@ -102,8 +104,8 @@ Status check_index_array(Out& out, std::int64_t length, std::int64_t greatest, i
 }
 
 // Whether an output is apart from the offsets that it is computed from.
-template <StridedTensor Out, OffsetInteger I>
-Status check_apart(Out& out, Offsets<I> cu_seqlens, int array = 0) {
+template <StridedTensor Out, OffsetInteger Int>
+Status check_apart(Out& out, Offsets<Int> cu_seqlens, int array = 0) {
     const auto offsets_array = seqpar::tensor(cu_seqlens.data(), cu_seqlens.count());
     return shares_memory(array_ref(out), array_ref(offsets_array)) ? make_status(Kind::overlap, array, 0, 0, 1)
                                                                    : Status{};

@@ -1,5 +1,5 @@
-// The inner loop of build_rows on a host: row numbers of a stretch of contiguous token ids, 16 at a time.
-// Not here: what a rule or a stream is; see ../rows.hpp.
+// The inner loop of build_rows on a host: row numbers of a stretch of contiguous token ids, in blocks that compilers
+// vectorise. Not here: what a rule or a stream is; see ../rows.hpp.
 #pragma once
 
 #include <seqpar/detail/config.hpp>
@@ -7,10 +7,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-
-#if defined(__SSE2__)
-#    include <emmintrin.h>
-#endif
+#include <type_traits>
 
 namespace seqpar::detail {
 
@@ -37,27 +34,46 @@ struct NextRows {
     std::int64_t bank[max_banks] = {};
 };
 
-// One id after the other, without a branch on what it is. rows[i], and with WithBanks banks[i]: -1 for text. Rows fit
-// int32: the caller has seen to it.
-template <bool WithBanks, class Id>
-void scan_rows_plain(const RowRules<Id>& rules, const Id* ids, std::int64_t count, std::int32_t* rows,
-                     std::int32_t* banks, NextRows& next) {
-    if (rules.count == 1) {
-        std::int64_t row = next.bank[rules.banks[0]];
-        for (std::int64_t i = 0; i < count; ++i) {
-            const bool found = ids[i] == rules.ids[0];
-            rows[i] = found ? static_cast<std::int32_t>(row) : -1;
-            if constexpr (WithBanks) banks[i] = found ? rules.banks[0] : -1;
-            row += found;
-        }
-        next.bank[rules.banks[0]] = row;
-        return;
+// A block of ids. Compilers vectorise loops over it (g++ unrolls one of up to 16 before it tries). A multiple of 4.
+inline constexpr std::int32_t row_block = 20;
+
+// The bit that stands for each id of a block.
+struct BlockBits {
+    std::uint32_t of[row_block] = {};
+    constexpr BlockBits() {
+        for (std::int32_t k = 0; k < row_block; ++k) of[k] = std::uint32_t{1} << k;
     }
+};
+inline constexpr BlockBits block_bits{};
+
+// Which ids have the low half of a rule's id: all placeholders, and at times another id. (SSE2 compares no 64 bits.)
+template <std::size_t Rules, class Id>
+std::uint32_t candidates(const Id* ids, const std::int32_t (&lows)[Rules]) {
+    std::uint32_t bits = 0;
+    for (std::int32_t k = 0; k < row_block; ++k) {
+        const auto low = static_cast<std::int32_t>(ids[k]);
+        bool hit = low == lows[0];
+        for (std::size_t r = 1; r < Rules; ++r) hit |= low == lows[r];
+        bits |= hit ? block_bits.of[k] : 0;
+    }
+    return bits;
+}
+
+template <class Id>
+bool all_are(const Id* ids, Id id) {
+    Id differs = 0;
+    for (std::int32_t k = 0; k < row_block; ++k) differs |= ids[k] ^ id;
+    return differs == 0;
+}
+
+// One id after the other, without a branch on what it is.
+template <bool WithBanks, class Id>
+void scan_rows_plain(const RowRules<Id>& rules, const Id* ids, std::int64_t count, std::int32_t* rows, std::int32_t* banks,
+                     NextRows& next) {
     std::int64_t text = -1;  // the next row of text, as it were: it stays
     for (std::int64_t i = 0; i < count; ++i) {
         std::int32_t bank = -1;
-        for (int r = 0; r < rules.count; ++r)
-            bank = ids[i] == rules.ids[r] ? rules.banks[r] : bank;
+        for (int r = 0; r < rules.count; ++r) bank = ids[i] == rules.ids[r] ? rules.banks[r] : bank;
         std::int64_t& row = bank < 0 ? text : next.bank[bank];
         rows[i] = static_cast<std::int32_t>(row);
         if constexpr (WithBanks) banks[i] = bank;
@@ -65,186 +81,64 @@ void scan_rows_plain(const RowRules<Id>& rules, const Id* ids, std::int64_t coun
     }
 }
 
-#if defined(__SSE2__)
-
-// 16 ids, compared by their low halves first: a 64-bit compare is no instruction of SSE2. Of a 32-bit id both halves
-// are it.
-struct IdChunk {
-    static constexpr std::int64_t length = 16;
-    static constexpr unsigned every = 0xFFFF;  // one bit an id
-
-    static __m128i load(const void* from) { return _mm_loadu_si128(static_cast<const __m128i*>(from)); }
-    template <int Half>
-    static __m128i half(const std::int64_t* ids) {
-        const __m128 a = _mm_castsi128_ps(load(ids));
-        const __m128 b = _mm_castsi128_ps(load(ids + 2));
-        return _mm_castps_si128(_mm_shuffle_ps(a, b, _MM_SHUFFLE(2 + Half, Half, 2 + Half, Half)));
-    }
-    template <int>
-    static __m128i half(const std::int32_t* ids) {
-        return load(ids);
-    }
-    template <class Id>
-    static __m128i low_of(Id id) {
-        return _mm_set1_epi32(static_cast<int>(id));
-    }
-    static __m128i high_of(std::int64_t id) { return _mm_set1_epi32(static_cast<int>(id >> 32)); }
-    static __m128i high_of(std::int32_t id) { return _mm_set1_epi32(id); }
-    static __m128i all_of(std::int64_t id) { return _mm_set1_epi64x(id); }
-    static __m128i all_of(std::int32_t id) { return _mm_set1_epi32(id); }
-
-    // Whether every id is `id`.
-    template <class Id>
-    static bool all_are(const Id* ids, Id id) {
-        constexpr std::int64_t lanes = 16 / std::int64_t{sizeof(Id)};
-        const __m128i one = all_of(id);
-        __m128i differs = _mm_xor_si128(load(ids), one);
-        for (std::int64_t k = lanes; k < length; k += lanes)
-            differs = _mm_or_si128(differs, _mm_xor_si128(load(ids + k), one));
-        return _mm_movemask_epi8(_mm_cmpeq_epi32(differs, _mm_setzero_si128())) == 0xFFFF;
-    }
-};
-
-// Which of 16 ids are one of some: all ones or zeros an id in four parts.
-struct IdMask {
-    __m128i part[4];
-
-    // Those whose low half is the low half of a rule's id: all placeholders, and at times another id.
-    template <std::size_t Rules, class Id>
-    static IdMask of_rules(const Id* ids, const __m128i (&lows)[Rules]) {
-        __m128i low[4];
-        IdMask mask;
-        for (int k = 0; k < 4; ++k) {
-            low[k] = IdChunk::half<0>(ids + 4 * k);
-            mask.part[k] = _mm_cmpeq_epi32(low[k], lows[0]);
-        }
-        for (std::size_t r = 1; r < Rules; ++r) {
-            for (int k = 0; k < 4; ++k)
-                mask.part[k] = _mm_or_si128(mask.part[k], _mm_cmpeq_epi32(low[k], lows[r]));
-        }
-        return mask;
-    }
-    template <class Id>
-    static IdMask of(const Id* ids, Id id) {
-        const __m128i low[1] = {IdChunk::low_of(id)};
-        IdMask mask = of_rules(ids, low);
-        if constexpr (sizeof(Id) == 8) {
-            const __m128i high = IdChunk::high_of(id);
-            for (int k = 0; k < 4; ++k) {
-                mask.part[k] = _mm_and_si128(mask.part[k], _mm_cmpeq_epi32(IdChunk::half<1>(ids + 4 * k), high));
-            }
-        }
-        return mask;
-    }
-
-    bool any() const {
-        return _mm_movemask_epi8(_mm_or_si128(_mm_or_si128(part[0], part[1]), _mm_or_si128(part[2], part[3]))) != 0;
-    }
-    unsigned bits() const {
-        const __m128i lower = _mm_packs_epi32(part[0], part[1]);
-        const __m128i upper = _mm_packs_epi32(part[2], part[3]);
-        return static_cast<unsigned>(_mm_movemask_epi8(_mm_packs_epi16(lower, upper)));
-    }
-};
-
-inline void store(std::int32_t* to, __m128i value) { _mm_storeu_si128(reinterpret_cast<__m128i*>(to), value); }
-inline __m128i rows_from(std::int32_t first, int part) {
-    return _mm_add_epi32(_mm_add_epi32(_mm_set1_epi32(first), _mm_set_epi32(3, 2, 1, 0)), _mm_set1_epi32(4 * part));
-}
-
-// 16 times one value; 16 rows from `first` on; and both with -1 where the mask is not set.
-inline void store_value(std::int32_t* to, std::int32_t value) {
-    for (int k = 0; k < 4; ++k)
-        store(to + 4 * k, _mm_set1_epi32(value));
-}
-inline void store_rows(std::int32_t* to, std::int32_t first) {
-    for (int k = 0; k < 4; ++k)
-        store(to + 4 * k, rows_from(first, k));
-}
-inline void store_value(std::int32_t* to, std::int32_t value, const IdMask& mask) {
-    const __m128i all = _mm_set1_epi32(-1);
-    for (int k = 0; k < 4; ++k)
-        store(to + 4 * k, _mm_or_si128(_mm_set1_epi32(value), _mm_xor_si128(mask.part[k], all)));
-}
-inline void store_rows(std::int32_t* to, std::int32_t first, const IdMask& mask) {
-    const __m128i all = _mm_set1_epi32(-1);
-    for (int k = 0; k < 4; ++k)
-        store(to + 4 * k, _mm_or_si128(rows_from(first, k), _mm_xor_si128(mask.part[k], all)));
-}
-
-// 16 ids of any kind: one stretch of one placeholder between text by masks, anything else one by one.
+// As scan_rows_plain, for long stretches of text and of one placeholder: writes a block as if the stretch filled it, and goes
+// on from where the stretch ends, over what was too much. Steps end on multiples of 4, where loads and stores are aligned if
+// the arrays are. Rules: at least as many as there are.
 template <bool WithBanks, std::size_t Rules, class Id>
-inline void scan_chunk(const RowRules<Id>& rules, const __m128i (&lows)[Rules], const Id* ids, std::int32_t* rows,
-                       std::int32_t* banks, NextRows& next) {
-    int rule = 0;
-    unsigned found = 0;
-    if constexpr (Rules > 1) {
-        found = IdMask::of_rules(ids, lows).bits();
-        if (found != 0) rule = rules.find(ids[static_cast<std::size_t>(std::countr_zero(found))]);
-    }
-    if (rule >= 0) {
-        const IdMask mask = IdMask::of(ids, rules.ids[rule]);
-        const unsigned bits = mask.bits();
-        const int before = std::countr_zero(bits | (IdChunk::every + 1));
-        const unsigned stretch = bits >> before;
-        if ((stretch & (stretch + 1)) == 0 && (Rules == 1 || bits == found)) {
-            const std::int32_t bank = rules.banks[rule];
-            store_rows(rows, static_cast<std::int32_t>(next.bank[bank] - before), mask);
-            if constexpr (WithBanks) store_value(banks, bank, mask);
-            next.bank[bank] += std::countr_one(stretch);
-            return;
-        }
-    }
-    scan_rows_plain<WithBanks>(rules, ids, IdChunk::length, rows, banks, next);
-}
-
-// As scan_rows_plain, 16 ids at a time: chunks of text, chunks of one placeholder, and what lies between them. Each of
-// the two loops has one branch that goes wrong once a stretch. Rules: at least as many as there are.
-template <bool WithBanks, std::size_t Rules, class Id>
-void scan_rows_chunks(const RowRules<Id>& rules, const Id* ids, std::int64_t count, std::int32_t* rows,
-                      std::int32_t* banks, NextRows& next) {
-    constexpr std::int64_t step = IdChunk::length;
-    __m128i lows[Rules];
-    for (std::size_t r = 0; r < Rules; ++r)
-        lows[r] = IdChunk::low_of(rules.ids[static_cast<int>(r) < rules.count ? r : 0]);
-    int rule = -1;  // what the next chunk is expected to be all of; -1: text
+void scan_rows_blocks(const RowRules<Id>& rules, const Id* ids, std::int64_t count, std::int32_t* rows, std::int32_t* banks,
+                      NextRows& next) {
+    std::int32_t lows[Rules];
+    for (std::size_t r = 0; r < Rules; ++r) lows[r] = static_cast<std::int32_t>(rules.ids[static_cast<int>(r) < rules.count ? r : 0]);
+    int rule = -1;  // of the stretch; -1: text
     std::int64_t i = 0;
-    while (i + step <= count) {
+    while (i + row_block <= count) {
+        const std::int64_t start = i;
         if (rule < 0) {
-            for (; i + step <= count && !IdMask::of_rules(ids + i, lows).any(); i += step) {
-                store_value(rows + i, -1);
-                if constexpr (WithBanks) store_value(banks + i, -1);
+            std::uint32_t found = 0;
+            for (; i + row_block <= count; i += row_block - (i & 3)) {
+                found = candidates(ids + i, lows);
+                for (std::int32_t k = 0; k < row_block; ++k) rows[i + k] = -1;
+                for (std::int32_t k = 0; WithBanks && k < row_block; ++k) banks[i + k] = -1;
+                if (found != 0) break;
             }
+            if (found == 0) break;
+            i += std::countr_zero(found);
+            rule = rules.find(ids[i]);
+            if (rule < 0) ++i;  // it only looked like one
         } else {
             const Id id = rules.ids[rule];
             const std::int32_t bank = rules.banks[rule];
-            std::int64_t row = next.bank[bank];
-            for (; i + step <= count && IdChunk::all_are(ids + i, id); i += step) {
-                store_rows(rows + i, static_cast<std::int32_t>(row));
-                if constexpr (WithBanks) store_value(banks + i, bank);
-                row += step;
+            const auto offset = static_cast<std::uint32_t>(next.bank[bank] - start);  // unsigned: what is too much may pass int32
+            for (; i + row_block <= count; i += row_block - (i & 3)) {
+                const bool all = all_are(ids + i, id);
+                for (std::int32_t k = 0; k < row_block; ++k) rows[i + k] = static_cast<std::int32_t>(static_cast<std::uint32_t>(i + k) + offset);
+                for (std::int32_t k = 0; WithBanks && k < row_block; ++k) banks[i + k] = bank;
+                if (!all) break;
             }
-            next.bank[bank] = row;
+            if (i + row_block <= count) {
+                while (ids[i] == id) ++i;
+                rule = rules.find(ids[i]);
+            }
+            next.bank[bank] += i - start;
         }
-        if (i + step > count) break;
-        scan_chunk<WithBanks>(rules, lows, ids + i, rows + i, WithBanks ? banks + i : nullptr, next);
-        i += step;
-        rule = Rules > 1 ? rules.find(ids[i - 1]) : rule < 0 ? 0 : -1;
+        if (i - start < row_block / 2) {  // a short stretch: likely more come
+            const std::int64_t some = count - i < 4 * row_block ? count - i : 4 * row_block;
+            scan_rows_plain<WithBanks>(rules, ids + i, some, rows + i, WithBanks ? banks + i : nullptr, next);
+            i += some;
+            if (i < count) rule = rules.find(ids[i]);
+        }
     }
     scan_rows_plain<WithBanks>(rules, ids + i, count - i, rows + i, WithBanks ? banks + i : nullptr, next);
 }
 
-#endif
-
-// Row (and bank) of each of `count` ids, from the next row of each bank on; leaves the next rows after them.
+// Row (and bank) of each of `count` ids, from the next row of each bank on; leaves the next rows after them. -1: text.
+// Rows fit int32: the caller has seen to it.
 template <bool WithBanks, class Id>
 void scan_rows(const RowRules<Id>& rules, const Id* ids, std::int64_t count, std::int32_t* rows, std::int32_t* banks,
                NextRows& next) {
-#if defined(__SSE2__)
-    if (rules.count == 1) return scan_rows_chunks<WithBanks, 1>(rules, ids, count, rows, banks, next);
-    if (rules.count > 3) return scan_rows_chunks<WithBanks, max_rules>(rules, ids, count, rows, banks, next);
-    if (rules.count > 1) return scan_rows_chunks<WithBanks, 3>(rules, ids, count, rows, banks, next);
-#endif
+    if (rules.count == 1) return scan_rows_blocks<WithBanks, 1>(rules, ids, count, rows, banks, next);
+    if (rules.count > 3) return scan_rows_blocks<WithBanks, max_rules>(rules, ids, count, rows, banks, next);
+    if (rules.count > 1) return scan_rows_blocks<WithBanks, 3>(rules, ids, count, rows, banks, next);
     scan_rows_plain<WithBanks>(rules, ids, count, rows, banks, next);
 }
 
@@ -257,12 +151,10 @@ void count_rows(const RowRules<Id>& rules, const Id* ids, std::int64_t count, Ne
         std::int64_t i = 0;
         for (; i + step <= count; i += step) {
             Id part = 0;
-            for (std::int64_t k = 0; k < step; ++k)
-                part += static_cast<Id>(ids[i + k] == rules.ids[r]);
+            for (std::int64_t k = 0; k < step; ++k) part += static_cast<Id>(ids[i + k] == rules.ids[r]);
             found += part;
         }
-        for (; i < count; ++i)
-            found += ids[i] == rules.ids[r];
+        for (; i < count; ++i) found += ids[i] == rules.ids[r];
         next.bank[rules.banks[r]] += found;
     }
 }

@@ -318,6 +318,10 @@ void gather_rows(Dispatch, const D& exec, const Tokens& tokens, const Op& op, st
     const HostGather<Tokens, Op> work(tokens, op, vector_bytes);
     for_each_index(exec, work.items(), work);
 }
+template <class D, class Tokens, class Op>
+void gather_rows(NoBackend, const D&, const Tokens&, const Op&, std::int64_t) {
+    static_assert(is_host_exec<D>, "this execution policy runs on no host: a CUDA one needs #include <seqpar/cuda.hpp>");
+}
 
 // Token vectors as an array, to compare memory.
 template <class T>

@@ -10,7 +10,9 @@ namespace seqpar::detail {
 template <class T>
 constexpr std::int64_t status_number(const T& value) {
     if constexpr (std::is_integral_v<T>) {
-        return std::is_unsigned_v<T> && sizeof(T) == 8 && value > static_cast<T>(INT64_MAX) ? INT64_MAX : static_cast<std::int64_t>(value);
+        return std::is_unsigned_v<T> && sizeof(T) == 8 && value > static_cast<T>(INT64_MAX)
+                   ? INT64_MAX
+                   : static_cast<std::int64_t>(value);
     } else {
         const double x = convert<double>(value);
         if (x >= 0x1p63) return INT64_MAX;
@@ -25,7 +27,8 @@ constexpr T fill_element(const F& fill, int array) {
     if constexpr (std::is_same_v<T, F>) {
         return fill;
     } else {
-        static_assert(is_number<T> && is_number<F>, "a fill must be of the array's element type, or a number that converts to it exactly");
+        static_assert(is_number<T> && is_number<F>,
+                      "a fill must be of the array's element type, or a number that converts to it exactly");
         if (!converts_exactly<T>(fill)) {
             std::int64_t nearest = status_number(fill);
             if constexpr (std::is_integral_v<T>) {
