@@ -1,0 +1,17 @@
+// Moves copy, they do not convert.
+// expect-error: input and output must have the same element type
+#include <thrust/execution_policy.h>
+#include <seqpar/layout/padded.hpp>
+#include <seqpar/layout/zigzag.hpp>
+#include <seqpar/move/unshard.hpp>
+#include <vector>
+
+namespace sp = seqpar;
+
+#ifdef SEQPAR_TEST_POSITIVE
+void f(const std::vector<int>& x, std::vector<int>& out) {
+#else
+void f(const std::vector<int>& x, std::vector<float>& out) {
+#endif
+    sp::shard(thrust::seq, sp::ZigZag{}(8, 2), 0, x, sp::axis<0>, out);
+}

@@ -1,0 +1,142 @@
+// Banks of another type than the vectors: each value is converted once, exactly or to nearest even. The conversions themselves
+// are compared with references in tests/tensor/half.cpp; here that the gather uses them, on both sides.
+#include "move/vectors.hpp"
+
+#include <seqpar/move/vision_gather.hpp>
+
+#include <thrust/execution_policy.h>
+#include <cmath>
+
+using namespace seqpar;
+using test::Random;
+
+namespace {
+
+// Values that the type rounds: halves of its last place, subnormals, infinities; whole numbers for integers.
+template <class T>
+T random_value(Random& random) {
+    if constexpr (std::is_integral_v<T>) {
+        return static_cast<T>(random.between(std::numeric_limits<T>::min(), std::numeric_limits<T>::max()));
+    } else if (random.once_in(30)) {
+        return T(random.once_in(2) ? INFINITY : -0.0f);
+    } else {
+        const double value =
+            std::ldexp(static_cast<double>(random.between(-(1 << 16), 1 << 16)) + (random.once_in(2) ? 0.5 : 0.0),
+                       static_cast<int>(random.between(-30, 4)));
+        return convert<T>(value);
+    }
+}
+
+template <class T>
+std::vector<T> random_values(Random& random, std::int64_t count) {
+    std::vector<T> values;
+    for (std::int64_t i = 0; i < count; ++i)
+        values.push_back(random_value<T>(random));
+    return values;
+}
+
+template <class T>
+void same(const std::vector<T>& got, const std::vector<T>& expected) {
+    REQUIRE(test::same_bits(got, expected));
+}
+
+constexpr std::int64_t tokens = 24;
+constexpr std::int64_t bank_rows = 16;
+constexpr std::int64_t width = 9;
+
+template <class T>
+auto as_rows(std::vector<T>& values) {
+    return tensor(values.data(), static_cast<std::int64_t>(values.size()) / width, width);
+}
+
+// Every row used once, in stretches and singly; rows 5 to 7 unused.
+const std::vector<std::int32_t> rows{-1, 0,  1,  2,  -1, -1, 4,  3,  8,  9,  10, 11,
+                                     -1, 15, 14, 13, 12, -1, -1, -1, -1, -1, -1, -1};
+
+template <class T, class B>
+void forward(std::uint64_t seed) {
+    Random random(seed);
+    for (int i = 0; i < 20; ++i) {
+        std::vector<T> x = random_values<T>(random, tokens * width);
+        std::vector<B> bank = random_values<B>(random, bank_rows * width);
+        std::vector<T> expected = x;
+        for (std::size_t t = 0; t < rows.size(); ++t) {
+            for (std::size_t h = 0; h < width && rows[t] >= 0; ++h)
+                expected[t * width + h] = convert<T>(bank[static_cast<std::size_t>(rows[t]) * width + h]);
+        }
+        std::vector<T> out(x.size());
+        VisionGather{}(thrust::seq, as_rows(x), rows, as_rows(bank), as_rows(out));
+        same(out, expected);
+        VisionGather{}(thrust::seq, as_rows(x), rows, as_rows(bank), as_rows(x));
+        same(x, expected);
+    }
+}
+
+// d_out is G, both gradients of other types.
+template <class G, class E, class B>
+void backward(std::uint64_t seed) {
+    Random random(seed);
+    for (int i = 0; i < 20; ++i) {
+        std::vector<G> d_out = random_values<G>(random, tokens * width);
+        std::vector<E> d_embeddings = random_values<E>(random, tokens * width);
+        std::vector<B> d_bank = random_values<B>(random, bank_rows * width);
+        std::vector<E> expected_embeddings = d_embeddings;
+        std::vector<B> expected_bank = d_bank;
+        for (std::size_t t = 0; t < rows.size(); ++t) {
+            for (std::size_t h = 0; h < width; ++h) {
+                const G g = d_out[t * width + h];
+                if (rows[t] >= 0) expected_bank[static_cast<std::size_t>(rows[t]) * width + h] = convert<B>(g);
+                expected_embeddings[t * width + h] = rows[t] < 0 ? convert<E>(g) : E{};
+            }
+        }
+        VisionGather{}.backward(thrust::seq, as_rows(d_out), rows, as_rows(d_embeddings), as_rows(d_bank), Store{});
+        same(d_embeddings, expected_embeddings);
+        same(d_bank, expected_bank);
+    }
+}
+
+// One value of a bank after Add.
+template <class B, class G>
+B added(B there, G gradient) {
+    std::vector<B> bank(1, there);
+    const std::vector<G> d_out(1, gradient);
+    const std::vector<std::int32_t> row(1, 0);
+    VisionGather{}.backward(thrust::seq, tensor(d_out.data(), 1, 1), row, no_gradient, tensor(bank.data(), 1, 1),
+                            Add{});
+    return bank[0];
+}
+
+}  // namespace
+
+TEST_CASE("forward converts each gathered value once: u8, i8, f64, f32, f16 and bf16 banks") {
+    forward<bf16, std::uint8_t>(601);
+    forward<bf16, std::int8_t>(602);
+    forward<bf16, double>(603);
+    forward<bf16, f16>(605);
+    forward<float, double>(606);
+    forward<float, std::int8_t>(609);
+    forward<f16, float>(610);
+    forward<double, bf16>(613);
+}
+
+TEST_CASE("backward by Store converts each value once") {
+    backward<bf16, float, float>(620);
+    backward<float, bf16, f16>(621);
+}
+
+TEST_CASE("Add rounds once: the exact sum to the bank's type, through no type between") {
+    // In bf16 1 + 2^-8 is a tie, and what is added is beyond it by less than a double holds beside 1.
+    CHECK(added(bf16(0x1p-60), 1.0f + 0x1p-8f).bits == bf16(1.0f + 0x1p-7f).bits);
+    CHECK(added(bf16(-0x1p-60), 1.0f + 0x1p-8f).bits == bf16(1.0f).bits);
+    CHECK(added(bf16(0), 1.0f + 0x1p-8f).bits == bf16(1.0f).bits);  // a true tie goes to even
+    CHECK(added(0x1p-60f, 1.0 + 0x1p-24) == 1.0f + 0x1p-23f);
+    CHECK(added(-0x1p-60f, 1.0 + 0x1p-24) == 1.0f);
+    // The same type on both sides.
+    CHECK(added(bf16(256), bf16(1)).bits == bf16(256).bits);
+    CHECK(added(bf16(256), bf16(3)).bits == bf16(260).bits);
+    CHECK(added(f16(2048), f16(3)).bits == f16(2052).bits);
+    CHECK(added(1.0f, 2.0f) == 3.0f);
+    CHECK(added(INFINITY, 1.0) == INFINITY);
+    CHECK(std::isnan(added(INFINITY, -static_cast<double>(INFINITY))));
+    CHECK(added(bf16(3e38f), 3e38f).bits == bf16(INFINITY).bits);
+}
