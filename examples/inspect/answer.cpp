@@ -39,7 +39,12 @@ json layout(const json& request) {
                               // What a case says about its peer.
                               "shards", "restore", "positions", "position_ids", "keys", "parts", "forward_restore",
                               "cu_seqlens_by_rank"});
-    return with_layout(read_layout(request), [](const auto& asked) { return lists(asked); });
+    const Asked asked = read_layout(request);
+    json answer = with_layout(asked, [](const auto& dealt) { return lists(dealt); });
+    if (asked.letter != "whole") return answer;
+    if (asked.length > most_positions / asked.ranks) throw Refusal("too_large", "as many copies take too much memory");
+    answer["shards"] = json(static_cast<std::size_t>(asked.ranks), answer["shards"][0]);
+    return answer;
 }
 
 struct KindOfCase {
