@@ -116,7 +116,7 @@ sp::Kind refusal(F call) {
 
 // --- which case is whose ----------------------------------------------------------------------------------------------
 struct Outcome {
-    int equal = 0;       // as recorded
+    int checked = 0;     // must be as recorded
     int illegal = 0;     // illegal for the trainer: refused here, or answered with the right list
     int exceptions = 0;  // the trainer breaks the rules
     int unknown = 0;     // no rule here for this function
@@ -163,11 +163,11 @@ inline void run_rules(const std::string& kind, const std::vector<Rules>& rules) 
         } catch (const std::exception& error) {
             FAIL_CHECK(error.what());
         }
-        ++(broken ? outcome.exceptions : c.illegal() ? outcome.illegal : outcome.equal);
+        ++(broken ? outcome.exceptions : c.illegal() ? outcome.illegal : outcome.checked);
     }
-    std::printf("%-10s %-62s %6s %8s %10s %8s\n", "kind", "function", "equal", "illegal", "exceptions", "unknown");
+    std::printf("%-10s %-62s %7s %8s %10s %8s\n", "kind", "function", "checked", "illegal", "exceptions", "unknown");
     for (const auto& [function, o] : outcomes) {
-        std::printf("%-10s %-62.62s %6d %8d %10d %8d\n", kind.c_str(), function.c_str(), o.equal, o.illegal, o.exceptions,
+        std::printf("%-10s %-62.62s %7d %8d %10d %8d\n", kind.c_str(), function.c_str(), o.checked, o.illegal, o.exceptions,
                     o.unknown);
     }
     if (std::getenv("SEQPAR_GOLDEN") == nullptr) {
