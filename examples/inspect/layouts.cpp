@@ -91,6 +91,19 @@ void read_plan(const Params& params, Asked& asked) {
     if (asked.letter == "K" && params.local_cp_size) {
         need_product("ranks", asked.ranks, "local_cp_size", *params.local_cp_size);
     }
+    const auto only = [&](const char* key, bool given, const char* some) {
+        if (given && !is_one_of(asked.letter, some)) {
+            throw Refusal("unknown_param", "layout " + asked.letter + " has no use for " + key);
+        }
+    };
+    only("local_cp_size", params.local_cp_size.has_value(), "K");
+    only("block", params.block.has_value(), "D");
+    only("work", params.work.has_value(), "DJ");
+    only("given_chunk", params.chooses_chunk, "J");
+    only("chunk", params.chunk.has_value(), "J");
+    only("mask", params.mask.has_value(), "J");
+    only("algorithm", params.algorithm.has_value(), "J");
+    only("partitions", params.partitions.has_value(), "J");
 }
 
 }  // namespace

@@ -178,6 +178,13 @@ inline Reference reference(const nlohmann::json& body, const std::set<std::strin
     for (const auto& item : params.items()) {
         if (known.count(item.key()) == 0 && of_the_kind.count(item.key()) == 0) return {};
     }
+    // Those of plans have one layout, work two.
+    static const std::vector<std::pair<const char*, std::string>> of_plans{
+        {"local_cp_size", "K"}, {"block", "D"}, {"work", "DJ"},     {"given_chunk", "J"},
+        {"chunk", "J"},         {"mask", "J"},  {"algorithm", "J"}, {"partitions", "J"}};
+    for (const auto& [key, some] : of_plans) {
+        if (params.contains(key) && some.find(letter) == std::string::npos) return {};
+    }
     if (params.contains("shape")) {
         const List shape = params["shape"];
         const auto axes = static_cast<std::int64_t>(shape.size());
