@@ -180,4 +180,19 @@ void shift_labels(const detail::ExecBase<D>& exec, In&& in, std::int64_t by, con
                            detail::shift_work(documents, view(in), view(out), by, ignore));
 }
 
+// How many of `labels`, [S] or [B, S], are trained on: those that are not `ignore`. Counts of disjoint shards add up to
+// that of the whole, so a loss is the sum of all ranks' losses over the sum of all ranks' counts, once: a rank may count 0,
+// and no count but the last sum is kept above 0. Reads the labels; host only.
+template <Tensor X>
+    requires(axes_of<X> == 1 || axes_of<X> == 2)
+[[nodiscard]] std::int64_t count_targets(X&& labels, const element_of<X>& ignore) {
+    const auto from = view(labels);
+    std::int64_t count = 0;
+    for (std::int64_t sample = 0; sample < detail::samples_of(from); ++sample) {
+        for (std::int64_t i = 0; i < detail::length_of(from); ++i)
+            count += detail::entry(from, sample, i) == ignore ? 0 : 1;
+    }
+    return count;
+}
+
 }  // namespace seqpar
