@@ -1,6 +1,7 @@
 // The answers, a function for each kind of case; see answer.hpp. To serve another kind, add a line to `kinds`.
 #include "answer.hpp"
 
+#include "kinds.hpp"
 #include "layouts.hpp"
 
 #include <array>
@@ -52,8 +53,14 @@ struct KindOfCase {
     json (*answer)(const json& request);
 };
 
-constexpr std::array<KindOfCase, 1> kinds{{
+constexpr std::array<KindOfCase, 7> kinds{{
     {"layout", layout},
+    {"undo_redo", undo_redo},
+    {"roll", roll},
+    {"plan", plan},
+    {"offsets", offsets},
+    {"relayout", relayout},
+    {"halo", halo},
 }};
 
 json served(const json& request) {
