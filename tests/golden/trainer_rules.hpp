@@ -154,7 +154,7 @@ inline void run_rules(const std::string& kind, const std::vector<Rules>& rules) 
         }
         bool broken = false;
         for (Exception& exception : listed) {
-            if (exception.file != c.file || exception.name != c.body.value("name", std::string())) continue;
+            if (!exception.is(c)) continue;
             broken = true;
             CHECK_FALSE(exception.reason.empty());
         }
