@@ -164,7 +164,7 @@ std::optional<json> expected_offsets(const Case& c) {
 
 golden::Exception* exception_of(std::vector<golden::Exception>& all, const Case& c) {
     for (golden::Exception& exception : all) {
-        if (exception.file == c.file && exception.name == c.body.value("name", std::string())) return &exception;
+        if (exception.is(c)) return &exception;
     }
     return nullptr;
 }
