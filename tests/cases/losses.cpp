@@ -40,7 +40,8 @@ Lists split(const L& layout, const List& whole, std::int64_t fill = ignore) {
 
 List counts(const Lists& shards) {
     List list;
-    for (const List& shard : shards) list.push_back(sp::count_targets(shard, ignore));
+    for (const List& shard : shards)
+        list.push_back(sp::count_targets(shard, ignore));
     return list;
 }
 std::int64_t sum(const List& list) { return std::accumulate(list.begin(), list.end(), std::int64_t{0}); }
@@ -77,7 +78,8 @@ TEST_CASE("a_rank_of_pads_counts_0_and_adds_no_nan") {  // case 59
     const List shard_counts = counts(split(layout, List(4, 7)));
     CHECK(shard_counts == List{4, 0});
     double loss = 0;
-    for (const std::int64_t count : shard_counts) loss += 2.5 * static_cast<double>(count);
+    for (const std::int64_t count : shard_counts)
+        loss += 2.5 * static_cast<double>(count);
     CHECK(loss / static_cast<double>(sum(shard_counts)) == 2.5);
 }
 

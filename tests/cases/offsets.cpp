@@ -35,7 +35,8 @@ TEST_CASE("metadata_in_a_batch_is_not_sharded_like_tokens") {  // case 8
     List own_tokens(8, -1);
     List own_cu(1, -1);
     const sp::Status status = thrown([&] {
-        sp::shard_batch(thrust::seq, layout, 0, sp::field(sp::tensor(tokens.data(), 1, 256), sp::axis<1>, sp::tensor(own_tokens.data(), 1, 8)),
+        sp::shard_batch(thrust::seq, layout, 0,
+                        sp::field(sp::tensor(tokens.data(), 1, 256), sp::axis<1>, sp::tensor(own_tokens.data(), 1, 8)),
                         sp::field(cu, sp::axis<0>, own_cu));
     });
     CHECK(status.kind() == sp::Kind::axis_extent);
@@ -43,7 +44,8 @@ TEST_CASE("metadata_in_a_batch_is_not_sharded_like_tokens") {  // case 8
     CHECK(status.expected == 256);
     CHECK(status.got == 5);
     CHECK(own_tokens == List(8, -1));  // nothing was written
-    sp::shard(thrust::seq, layout, 0, sp::tensor(tokens.data(), 1, 256), sp::axis<1>, sp::tensor(own_tokens.data(), 1, 8));
+    sp::shard(thrust::seq, layout, 0, sp::tensor(tokens.data(), 1, 256), sp::axis<1>,
+              sp::tensor(own_tokens.data(), 1, 8));
     CHECK(own_tokens == List{0, 1, 2, 3, 252, 253, 254, 255});
 }
 
@@ -82,7 +84,8 @@ TEST_CASE("pads_of_position_0_are_one_tail_not_documents_of_one_token") {  // ca
 TEST_CASE("a_prefix_from_a_padded_and_a_real_number_is_refused_not_clamped") {  // case 27
     const std::int64_t total = 3671;
     const std::int64_t fresh = 3670;
-    for (const std::int64_t multiple : {4, 8}) CHECK(sp::round_up(fresh, multiple) == 3672);
+    for (const std::int64_t multiple : {4, 8})
+        CHECK(sp::round_up(fresh, multiple) == 3672);
     CHECK(sp::ZigZag{}(3672, 4).run_at(0, 0).length == 459);
     const List right{0, total - fresh, total};
     CHECK(right[1] == 1);
@@ -95,18 +98,23 @@ TEST_CASE("a_prefix_from_a_padded_and_a_real_number_is_refused_not_clamped") {  
 
 TEST_CASE("a_rotary_table_is_cut_along_its_first_axis_by_the_group_it_is_given") {  // case 48
     List table;
-    for (std::int64_t row = 0; row < 8; ++row) table = test::joined(table, List(4, row));
+    for (std::int64_t row = 0; row < 8; ++row)
+        table = test::joined(table, List(4, row));
     List own(16, -1);
-    sp::shard(thrust::seq, sp::ZigZag{}(8, 2), 0, sp::tensor(table.data(), 8, 1, 1, 4), sp::axis<0>, sp::tensor(own.data(), 4, 1, 1, 4));
+    sp::shard(thrust::seq, sp::ZigZag{}(8, 2), 0, sp::tensor(table.data(), 8, 1, 1, 4), sp::axis<0>,
+              sp::tensor(own.data(), 4, 1, 1, 4));
     List rows;
     for (std::size_t i = 0; i < own.size(); i += 4) {
-        CHECK(List(own.begin() + static_cast<std::ptrdiff_t>(i), own.begin() + static_cast<std::ptrdiff_t>(i) + 4) == List(4, own[i]));
+        CHECK(List(own.begin() + static_cast<std::ptrdiff_t>(i), own.begin() + static_cast<std::ptrdiff_t>(i) + 4) ==
+              List(4, own[i]));
         rows.push_back(own[i]);
     }
     CHECK(rows == List{0, 1, 6, 7});
     CHECK(thrown([&] {  // the wrong axis
-              sp::shard(thrust::seq, sp::ZigZag{}(8, 2), 0, sp::tensor(table.data(), 8, 1, 1, 4), sp::axis<3>, sp::tensor(own.data(), 4, 1, 1, 4));
-          }).kind() == sp::Kind::axis_extent);
+              sp::shard(thrust::seq, sp::ZigZag{}(8, 2), 0, sp::tensor(table.data(), 8, 1, 1, 4), sp::axis<3>,
+                        sp::tensor(own.data(), 4, 1, 1, 4));
+          })
+              .kind() == sp::Kind::axis_extent);
 }
 
 TEST_CASE("nine_items_in_four_parts_starve_nobody") {  // case 89
@@ -121,7 +129,8 @@ TEST_CASE("unequal_counts_are_asked_for_and_empty_parts_with_them") {  // case 9
     CHECK(check(sp::Contiguous{}, 3, 4).kind() == sp::Kind::multiple);
     const auto counts = [](std::int64_t items) {
         List list;
-        for (int rank = 0; rank < 4; ++rank) list.push_back(sp::UnevenContiguous{}(items, 4).slots(rank));
+        for (int rank = 0; rank < 4; ++rank)
+            list.push_back(sp::UnevenContiguous{}(items, 4).slots(rank));
         return list;
     };
     CHECK(counts(206) == List{52, 52, 51, 51});
@@ -139,7 +148,8 @@ TEST_CASE("a_piece_that_goes_on_from_the_rank_before_is_flagged") {  // case 92
     }
     // One document a rank: nothing goes on.
     const List even{0, 32, 64, 96, 128};
-    for (int rank = 0; rank < 4; ++rank) CHECK_FALSE(sp::shard_offsets(sp::offsets(even), 128, 4, rank).begins_inside_document);
+    for (int rank = 0; rank < 4; ++rank)
+        CHECK_FALSE(sp::shard_offsets(sp::offsets(even), 128, 4, rank).begins_inside_document);
 }
 
 TEST_CASE("blocks_of_8_bit_formats_are_whole_on_every_rank") {  // case 93
@@ -165,7 +175,8 @@ TEST_CASE("blocks_of_8_bit_formats_are_whole_on_every_rank") {  // case 93
     CHECK(sp::customary_multiple(1, 3) == 3);
     CHECK(sp::customary_multiple(2, 3) == 12);
     CHECK(thrown([] { static_cast<void>(sp::customary_multiple(0, 1)); }).kind() == sp::Kind::ranks);
-    CHECK(thrown([] { static_cast<void>(sp::block_multiple(1, 1, 0, MatrixInput::cp_shard)); }).kind() == sp::Kind::policy);
+    CHECK(thrown([] { static_cast<void>(sp::block_multiple(1, 1, 0, MatrixInput::cp_shard)); }).kind() ==
+          sp::Kind::policy);
 }
 
 TEST_CASE("offsets_of_a_fixed_number_repeat_the_last_and_never_drop_a_document") {

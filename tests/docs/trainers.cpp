@@ -37,17 +37,18 @@ TEST_CASE("whole sequences, documents and nesting as docs/trainers.md spells the
     const List cu = {0, 8, 16};
 
     // [layouts]
-    const auto zigzag = sp::ZigZag{}(S, cp);                          // A
-    const auto thd = sp::packed(sp::ZigZag{}, cu, S, cp);             // B: cu global and padded
-    const auto striped = sp::Striped{width}(S, cp);                   // E
-    const auto contiguous = sp::Contiguous{}(S, cp);                  // F
-    const auto uneven = sp::UnevenContiguous{}(n, cp);                // F for any length
-    const auto parts = sp::packed(sp::Contiguous{}, cu, S, cp);       // G
+    const auto zigzag = sp::ZigZag{}(S, cp);                     // A
+    const auto thd = sp::packed(sp::ZigZag{}, cu, S, cp);        // B: cu global and padded
+    const auto striped = sp::Striped{width}(S, cp);              // E
+    const auto contiguous = sp::Contiguous{}(S, cp);             // F
+    const auto uneven = sp::UnevenContiguous{}(n, cp);           // F for any length
+    const auto parts = sp::packed(sp::Contiguous{}, cu, S, cp);  // G
 
-    const auto usp = sp::nested(sp::ZigZag{}(S, ring), sp::Contiguous{}, ulysses);                      // H
-    const auto usp_thd = sp::nested(sp::packed(sp::ZigZag{}, cu, S, ring), sp::Contiguous{}, ulysses);  // H over documents
-    const auto usp_strip = sp::nested(sp::Striped{1}(S, ring), sp::Contiguous{}, ulysses);              // I
-    const auto tp_sp = sp::nested(thd, sp::Contiguous{}, tp);                                           // B+M
+    const auto usp = sp::nested(sp::ZigZag{}(S, ring), sp::Contiguous{}, ulysses);  // H
+    const auto usp_thd =
+        sp::nested(sp::packed(sp::ZigZag{}, cu, S, ring), sp::Contiguous{}, ulysses);       // H over documents
+    const auto usp_strip = sp::nested(sp::Striped{1}(S, ring), sp::Contiguous{}, ulysses);  // I
+    const auto tp_sp = sp::nested(thd, sp::Contiguous{}, tp);                               // B+M
     // [layouts]
 
     CHECK(shards(zigzag) == Lists{{0, 1, 2, 3, 12, 13, 14, 15}, {4, 5, 6, 7, 8, 9, 10, 11}});
@@ -115,16 +116,16 @@ TEST_CASE("padding as docs/trainers.md spells it") {
     const std::int64_t usual = sp::customary_multiple(cp, tp);          // 2 cp tp
     const std::int64_t fp8 = sp::block_multiple(cp, tp, 16, sp::MatrixInput::cp_shard);
 
-    const std::int64_t S = sp::padded_offsets(thrust::seq, real, usual, cu);                    // every document
-    sp::padded_offsets(thrust::seq, cu, 16, sp::Tail::last_document, extended);                 // the sequence, at its end
+    const std::int64_t S = sp::padded_offsets(thrust::seq, real, usual, cu);     // every document
+    sp::padded_offsets(thrust::seq, cu, 16, sp::Tail::last_document, extended);  // the sequence, at its end
     sp::padded_offsets(thrust::seq, cu, 16, sp::Tail::own_document, own);
     sp::padded_offsets(thrust::seq, cu, 16, sp::Tail::nobody, nobody);
-    sp::fixed_offsets(thrust::seq, cu, fixed);                                                  // CUDA graphs: the last repeats
+    sp::fixed_offsets(thrust::seq, cu, fixed);  // CUDA graphs: the last repeats
     const auto layout = sp::padded(sp::packed(sp::ZigZag{}, cu, S, cp), real, cu, real.back());  // pads have source -1
 
-    const auto counted = sp::until_sentinel(filled);                 // cu_seqlens with a fill of -1
-    const auto found = sp::offsets_from_positions(positions);        // cu_seqlens from position ids
-    sp::merged_offsets(thrust::seq, rows, 8, merged);                // one array a row of [B, S], here S = 8
+    const auto counted = sp::until_sentinel(filled);           // cu_seqlens with a fill of -1
+    const auto found = sp::offsets_from_positions(positions);  // cu_seqlens from position ids
+    sp::merged_offsets(thrust::seq, rows, 8, merged);          // one array a row of [B, S], here S = 8
     // [padding]
 
     CHECK(least == 4);
@@ -159,7 +160,7 @@ TEST_CASE("positions, labels and masks as docs/trainers.md spells them") {
     const List ones(10, 1);
 
     // [labels]
-    sp::document_positions(thrust::seq, real, position_ids);  // from 0 in every document
+    sp::document_positions(thrust::seq, real, position_ids);    // from 0 in every document
     sp::shift_labels(thrust::seq, ids, real, 1, -100, labels);  // next tokens inside documents, on the whole sequence
     sp::shift_labels(thrust::seq, ids, 1, -100, rolled);        // trainers that shift across documents
     sp::shift_labels(thrust::seq, ids, real, 1, sp::DocumentEnd::wrap, wrapped);  // that wrap round a document's end
@@ -190,11 +191,11 @@ TEST_CASE("offsets for attention kernels as docs/trainers.md spells them") {
     // [offsets]
     const auto real = sp::offsets(real_cu);
     const auto cu = sp::offsets(padded_cu);
-    sp::local_offsets(thrust::seq, sp::packed(sp::ZigZag{}, cu, S, cp), local);                // cu / cp
-    const auto valid = sp::valid_offsets(real, cu, cp, 0, sp::Half::both);                     // real tokens of rank 0
-    const auto halves = sp::half_slots(sp::offsets(local), sp::Half::second);                  // of local offsets
-    const auto llama3 = sp::query_key_offsets(cu, S, cp, 1, true);                             // queries and keys of rank 1
-    const auto shard = sp::shard_offsets(cu, S, cp, 1);                                        // F on packed
+    sp::local_offsets(thrust::seq, sp::packed(sp::ZigZag{}, cu, S, cp), local);  // cu / cp
+    const auto valid = sp::valid_offsets(real, cu, cp, 0, sp::Half::both);       // real tokens of rank 0
+    const auto halves = sp::half_slots(sp::offsets(local), sp::Half::second);    // of local offsets
+    const auto llama3 = sp::query_key_offsets(cu, S, cp, 1, true);               // queries and keys of rank 1
+    const auto shard = sp::shard_offsets(cu, S, cp, 1);                          // F on packed
     const bool goes_on = shard.begins_inside_document;
     const std::int64_t max_seqlen = sp::longest_document(cu);
     // [offsets]
@@ -219,8 +220,8 @@ TEST_CASE("order conversions as docs/trainers.md spells them") {
     List next(6);
 
     // [order]
-    sp::restore_index(thrust::seq, layout, undo);  // whole[j] = gathered[undo[j]]
-    sp::gather_index(thrust::seq, layout, redo);   // the way back, all ranks joined
+    sp::restore_index(thrust::seq, layout, undo);                                    // whole[j] = gathered[undo[j]]
+    sp::gather_index(thrust::seq, layout, redo);                                     // the way back, all ranks joined
     const sp::RelayoutPlan plan = sp::relayout(layout, sp::Contiguous{}(S, cp), 0);  // one all-to-all: slots and splits
     sp::roll_index(thrust::seq, layout, 0, cu, -1, next);                            // MTP: whose value a slot gets
     const auto halo = sp::halo_positions(layout, 0, sp::Side::left, 2, sp::offsets(cu));  // convolutions
@@ -242,7 +243,9 @@ std::string read(const std::filesystem::path& path) {
     contents << file.rdbuf();
     return contents.str();
 }
-std::string page() { return read(std::filesystem::path(__FILE__).parent_path() / ".." / ".." / "docs" / "trainers.md"); }
+std::string page() {
+    return read(std::filesystem::path(__FILE__).parent_path() / ".." / ".." / "docs" / "trainers.md");
+}
 
 // The lines between the two marks of `name`, without the indentation of a function.
 std::string region(const std::string& name) {
@@ -253,7 +256,8 @@ std::string region(const std::string& name) {
     const std::size_t begin = found + mark.size();
     std::istringstream lines(source.substr(begin, source.find(mark, begin) - begin));
     std::string text;
-    for (std::string line; std::getline(lines, line);) text += (line.starts_with("    ") ? line.substr(4) : line) + "\n";
+    for (std::string line; std::getline(lines, line);)
+        text += (line.starts_with("    ") ? line.substr(4) : line) + "\n";
     return text;
 }
 
@@ -264,7 +268,8 @@ const std::vector<std::string> regions = {"layouts", "plans", "padding", "labels
 TEST_CASE("docs/trainers.md shows the regions that are compiled here") {
     const std::string text = page();
     std::size_t blocks = 0;
-    for (std::size_t at = text.find("```cpp\n"); at != std::string::npos; at = text.find("```cpp\n", at + 1)) ++blocks;
+    for (std::size_t at = text.find("```cpp\n"); at != std::string::npos; at = text.find("```cpp\n", at + 1))
+        ++blocks;
     CHECK(blocks == regions.size());
     for (const std::string& name : regions) {
         CAPTURE(name);
@@ -274,12 +279,14 @@ TEST_CASE("docs/trainers.md shows the regions that are compiled here") {
 
 TEST_CASE("every spelling in the tables of docs/trainers.md is compiled here") {
     std::string code;
-    for (const std::string& name : regions) code += region(name);
+    for (const std::string& name : regions)
+        code += region(name);
     std::istringstream lines(page());
     std::set<std::string> trainers;
     int spellings = 0;
     for (std::string line; std::getline(lines, line);) {
-        if (line.rfind("| ", 0) != 0 || line.rfind("| --", 0) == 0 || line.find("| here |") != std::string::npos) continue;
+        if (line.rfind("| ", 0) != 0 || line.rfind("| --", 0) == 0 || line.find("| here |") != std::string::npos)
+            continue;
         const std::size_t last = line.rfind(" | ");
         REQUIRE(last != std::string::npos);
         const std::string cell = line.substr(last);
@@ -299,9 +306,28 @@ TEST_CASE("every spelling in the tables of docs/trainers.md is compiled here") {
         spellings += static_cast<int>(in_cell);
     }
     CHECK(spellings > 80);
-    for (const char* trainer : {"Megatron-Core", "TransformerEngine", "mcore-bridge", "ms-swift", "torch", "torchtitan", "accelerate",
-                                "ring-flash-attention", "yunchang", "DeepSpeed", "axolotl", "prime-rl", "AReaL", "VeOmni", "verl", "slime",
-                                "miles", "diffusers", "MaxText", "Automodel", "Megatron-Bridge", "MagiAttention"}) {
+    for (const char* trainer : {"Megatron-Core",
+                                "TransformerEngine",
+                                "mcore-bridge",
+                                "ms-swift",
+                                "torch",
+                                "torchtitan",
+                                "accelerate",
+                                "ring-flash-attention",
+                                "yunchang",
+                                "DeepSpeed",
+                                "axolotl",
+                                "prime-rl",
+                                "AReaL",
+                                "VeOmni",
+                                "verl",
+                                "slime",
+                                "miles",
+                                "diffusers",
+                                "MaxText",
+                                "Automodel",
+                                "Megatron-Bridge",
+                                "MagiAttention"}) {
         CAPTURE(trainer);
         CHECK(trainers.count(trainer) == 1);
     }

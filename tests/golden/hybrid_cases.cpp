@@ -52,7 +52,8 @@ std::int64_t least_ranks(const json& body, std::int64_t length) {
 void dynamic_sizes(const json& body, bool) {
     const List lengths = list(body, "lengths");
     List sizes;
-    for (const std::int64_t length : lengths) sizes.push_back(least_ranks(body, length));
+    for (const std::int64_t length : lengths)
+        sizes.push_back(least_ranks(body, length));
     CHECK(sizes == list(body, "sizes"));
     const std::vector<Stretch> where = stretches(body);
     for (std::size_t i = 0; i < lengths.size(); ++i) {
@@ -60,10 +61,13 @@ void dynamic_sizes(const json& body, bool) {
         check_dealt(lengths[i], where[i].ranks);
     }
 }
-void dynamic_sizes_illegal(const json& body, bool) {  // a sample for more ranks than there are; what else is refused is legal here
+void dynamic_sizes_illegal(const json& body,
+                           bool) {  // a sample for more ranks than there are; what else is refused is legal here
     bool too_long = false;
     for (const std::int64_t length : list(body, "lengths")) {
-        const bool fits = (length + number(body["params"], "max_tokens_per_rank") - 1) / number(body["params"], "max_tokens_per_rank") <= ranks(body);
+        const bool fits = (length + number(body["params"], "max_tokens_per_rank") - 1) /
+                              number(body["params"], "max_tokens_per_rank") <=
+                          ranks(body);
         const sp::Kind kind = refusal([&] { static_cast<void>(least_ranks(body, length)); });
         CHECK(kind == (fits ? sp::Kind::ok : sp::Kind::ranks));
         too_long = too_long || !fits;
@@ -83,7 +87,8 @@ void data_parallel_packs(const json& body, bool) {
     for (const Lists& group : body.at("groups").get<std::vector<Lists>>()) {
         for (std::size_t r = 0; r < group.size(); r += static_cast<std::size_t>(cp)) {
             List pack;  // what one CP group runs: dealt zigzag inside its documents
-            for (const std::int64_t sample : group[r]) pack.push_back(lengths[static_cast<std::size_t>(sample)]);
+            for (const std::int64_t sample : group[r])
+                pack.push_back(lengths[static_cast<std::size_t>(sample)]);
             const List real = offsets_of(pack);
             const List padded = padded_to(real, sp::pad_multiple(sp::ZigZag{}, cp));
             const auto layout = sp::packed(sp::ZigZag{}, padded, padded.back(), cp);
@@ -91,8 +96,10 @@ void data_parallel_packs(const json& body, bool) {
         }
     }
 }
-void data_parallel_packs_illegal(const json& body, bool) {  // no packer here: the samples themselves are legal documents
-    for (const std::int64_t length : list(body, "lengths")) check_dealt(length, param(body, "cp", 1));
+void data_parallel_packs_illegal(const json& body,
+                                 bool) {  // no packer here: the samples themselves are legal documents
+    for (const std::int64_t length : list(body, "lengths"))
+        check_dealt(length, param(body, "cp", 1));
 }
 
 }  // namespace

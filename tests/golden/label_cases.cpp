@@ -15,7 +15,8 @@ auto padded_row(const P& policy, const Row& row, int cp) {
 }
 
 // --- axolotl: not shifted; the row alone is padded --------------------------------------------------------------------
-void kept_slots(const json& kept, const sp::Padded<sp::ContiguousLayout, std::int64_t, std::int64_t>& layout, std::int64_t keep) {
+void kept_slots(const json& kept, const sp::Padded<sp::ContiguousLayout, std::int64_t, std::int64_t>& layout,
+                std::int64_t keep) {
     Lists slots(static_cast<std::size_t>(layout.ranks()));
     for (std::int64_t t = layout.source_size() - keep; t < layout.source_size(); ++t) {
         const sp::Place place = layout.place(t);
@@ -38,7 +39,8 @@ void ring_row(const json& body, bool) {
     CHECK(held(layout, document_positions(cu), 0) == lists(body, "position_ids"));
     if (documents) CHECK(sp::offsets_from_positions(document_positions(cu)).back() == number(body, "told_length"));
     List gathered;
-    for (const List& shard : lists(body, "ids")) gathered = test::joined(gathered, shard);
+    for (const List& shard : lists(body, "ids"))
+        gathered = test::joined(gathered, shard);
     CHECK(gathered == list(body, "gathered"));
     if (body.contains("kept")) kept_slots(body["kept"], layout, number(body["params"], "logits_to_keep"));
 }
@@ -80,15 +82,18 @@ void ulysses_loader_illegal(const json& body, bool) {
     if (name.find("mask_of_another_length") != std::string::npos) {
         const List mask(7, 1);
         List out(4);
-        CHECK(refusal([&] { sp::shard(thrust::seq, sp::Contiguous{}(8, P), 0, mask, sp::axis<0>, out); }) == sp::Kind::axis_extent);
+        CHECK(refusal([&] { sp::shard(thrust::seq, sp::Contiguous{}(8, P), 0, mask, sp::axis<0>, out); }) ==
+              sp::Kind::axis_extent);
     } else if (name.find("positions_of_3_axes") != std::string::npos) {  // legal here: the axis is said
         const List positions = test::joined(test::joined(numbered(8), numbered(8, 10)), numbered(8, 20));
         List out(12);
-        sp::shard(thrust::seq, sp::Contiguous{}(8, P), 1, sp::tensor(positions.data(), 3, 1, 8), sp::axis<2>, sp::tensor(out.data(), 3, 1, 4));
+        sp::shard(thrust::seq, sp::Contiguous{}(8, P), 1, sp::tensor(positions.data(), 3, 1, 8), sp::axis<2>,
+                  sp::tensor(out.data(), 3, 1, 4));
         CHECK(out == List{4, 5, 6, 7, 14, 15, 16, 17, 24, 25, 26, 27});
     } else {
         bool refused = false;
-        for (const std::int64_t length : rows) refused = refused || check(sp::Contiguous{}, length, P).kind() == sp::Kind::multiple;
+        for (const std::int64_t length : rows)
+            refused = refused || check(sp::Contiguous{}, length, P).kind() == sp::Kind::multiple;
         CHECK(refused);
     }
 }
@@ -109,7 +114,8 @@ void pad_and_split(const json& body, bool) {
     const int R = param(body, "ring", 1);
     const int U = param(body, "ulysses", 1);
     const List real = offsets_of(list(body, "real_lengths"));
-    const List padded = R > 1 ? padded_to(real, sp::customary_multiple(R, U)) : with_tail(real, U, sp::Tail::last_document);
+    const List padded =
+        R > 1 ? padded_to(real, sp::customary_multiple(R, U)) : with_tail(real, U, sp::Tail::last_document);
     const auto row = sp::padded(sp::packed(sp::ZigZag{}, padded, padded.back(), 1), real, padded, real.back());
     const List tokens = numbered(real.back());
     const auto compare = [&](const auto& ring) {
@@ -134,10 +140,12 @@ void trainer_inputs(const json& body, bool) {
     CHECK(document_positions(cu) == list(body, "position_ids"));
     if (!has(body, "shift_labels")) return;
     // A caller that has shifted them already knows the token after the row.
-    const List given = param(body, "shifted_by_the_caller", false) ? numbered(length, 1) : shifted(numbered(length), -100);
+    const List given =
+        param(body, "shifted_by_the_caller", false) ? numbered(length, 1) : shifted(numbered(length), -100);
     CHECK(given == list(body, "shift_labels"));
     // Every buffer along axis 1 of [1, S].
-    for (const json& buffer : body.at("buffers")) CHECK_FALSE(buffer.get<std::string>().empty());
+    for (const json& buffer : body.at("buffers"))
+        CHECK_FALSE(buffer.get<std::string>().empty());
 }
 
 // --- VeOmni: inside documents -----------------------------------------------------------------------------------------

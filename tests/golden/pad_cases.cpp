@@ -41,7 +41,8 @@ Rows rows_of(const json& where) {
     List real, padded;
     std::int64_t width = 0;
     const Lists padded_rows = lists(where, "rows_padded");
-    for (const List& row : lists(where, "rows_real")) real.insert(real.end(), row.begin(), row.end());
+    for (const List& row : lists(where, "rows_real"))
+        real.insert(real.end(), row.begin(), row.end());
     for (const List& row : padded_rows) {
         padded.insert(padded.end(), row.begin(), row.end());
         width = std::max(width, std::accumulate(row.begin(), row.end(), std::int64_t{0}));
@@ -66,20 +67,25 @@ void te_batch_illegal(const json& body, bool) {
 }
 
 // --- DeepSpeed --------------------------------------------------------------------------------------------------------
-std::int64_t placeholder_count(const json& body) { return static_cast<std::int64_t>(list(body["params"], "placeholders").size()); }
+std::int64_t placeholder_count(const json& body) {
+    return static_cast<std::int64_t>(list(body["params"], "placeholders").size());
+}
 
 // The fused row: one placeholder becomes an equal part of the vision rows (Llava), or each gets the next row (InternVL).
 List fused(const json& body) {
     const List places = list(body["params"], "placeholders");
     const bool llava = param<std::string>(body, "splice", "") == "LlavaFusionAdapter";
-    const std::int64_t share = places.empty() ? 0 : llava ? number(body["params"], "vision") / placeholder_count(body) : 1;
+    const std::int64_t share = places.empty() ? 0
+                               : llava        ? number(body["params"], "vision") / placeholder_count(body)
+                                              : 1;
     List row;
     std::int64_t next = 100000;
     for (std::int64_t t = 0; t < number(body["params"], "text"); ++t) {
         if (std::find(places.begin(), places.end(), t) == places.end()) {
             row.push_back(t);
         } else {
-            for (std::int64_t i = 0; i < share; ++i) row.push_back(next++);
+            for (std::int64_t i = 0; i < share; ++i)
+                row.push_back(next++);
         }
     }
     return row;
@@ -90,11 +96,13 @@ void fusion(const json& body, bool) {
     const List padded = padded_to(real, sp::pad_multiple(sp::Contiguous{}, ranks(body)));
     const auto layout = sp::padded(sp::Contiguous{}(padded.back(), ranks(body)), real, padded, real.back());
     const Lists shards = held(layout, row, -1);
-    for (std::size_t r = 0; r < shards.size(); ++r) CHECK(json(shards[r]) == body["shards"][r][0]);
+    for (std::size_t r = 0; r < shards.size(); ++r)
+        CHECK(json(shards[r]) == body["shards"][r][0]);
 }
 void fusion_illegal(const json& body, bool) {  // vision rows that the placeholders do not name once each
     List ids(static_cast<std::size_t>(number(body["params"], "text")), 0);
-    for (const std::int64_t t : list(body["params"], "placeholders")) ids[static_cast<std::size_t>(t)] = -200;
+    for (const std::int64_t t : list(body["params"], "placeholders"))
+        ids[static_cast<std::size_t>(t)] = -200;
     std::vector<std::int32_t> rows(ids.size());
     List counts(1);
     sp::build_rows(thrust::seq, ids, sp::placeholders({{-200, 0}}), rows, sp::no_array, counts);
@@ -119,8 +127,10 @@ void merged(const json& body, bool broken) {
     const Lists rows = lists(body, "rows");
     const std::int64_t length = number(body, "length");
     List flat;
-    for (const List& row : rows) flat.insert(flat.end(), row.begin(), row.end());
-    const auto array = sp::tensor(flat.data(), static_cast<std::int64_t>(rows.size()), static_cast<std::int64_t>(rows[0].size()));
+    for (const List& row : rows)
+        flat.insert(flat.end(), row.begin(), row.end());
+    const auto array =
+        sp::tensor(flat.data(), static_cast<std::int64_t>(rows.size()), static_cast<std::int64_t>(rows[0].size()));
     List out(rows.size() * (rows[0].size() - 1) + 1);
     if (broken) {
         CHECK(sp::check_merged_offsets(array, length, out).kind() == sp::Kind::offsets_total);
@@ -163,8 +173,9 @@ std::int64_t rank_target(const json& body, std::int64_t of_rank) {
 void extended(const json& body, bool) {
     const List cu = list(body, "cu_seqlens");
     const int P = ranks(body);
-    const std::int64_t total = has(body["params"], "target") ? P * number(body["params"], "target")
-                                                             : sp::round_up(cu.back(), P * number(body["params"], "alignment"));
+    const std::int64_t total = has(body["params"], "target")
+                                   ? P * number(body["params"], "target")
+                                   : sp::round_up(cu.back(), P * number(body["params"], "alignment"));
     const List padded = with_tail(cu, total, sp::Tail::last_document);
     CHECK(padded == list(body, "cu_seqlens_padded"));
     CHECK(padded.back() == number(body, "length"));
@@ -175,7 +186,8 @@ void extended_illegal(const json& body, bool) {
     const List cu = list(body, "cu_seqlens");
     const int P = ranks(body);
     if (has(body["params"], "target")) {
-        CHECK(check(sp::packed(sp::ZigZag{}, cu, P * number(body["params"], "target"), P)).kind() == sp::Kind::offsets_total);
+        CHECK(check(sp::packed(sp::ZigZag{}, cu, P * number(body["params"], "target"), P)).kind() ==
+              sp::Kind::offsets_total);
     } else {
         const List padded = with_tail(cu, P * number(body["params"], "alignment"), sp::Tail::last_document);
         CHECK(check(sp::packed(sp::ZigZag{}, padded, padded.back(), P)).kind() == sp::Kind::document_multiple);
@@ -253,16 +265,19 @@ void padded_after_split_illegal(const json& body, bool) {
         const List padded = with_tail(cu, P * rank_target(body, cu.back() / P), sp::Tail::own_document);
         CHECK(check(sp::packed(sp::ZigZag{}, padded, padded.back(), P)).kind() == sp::Kind::document_multiple);
     } else if (!has(body["params"], "alignment")) {  // shorter than what is there
-        CHECK(check(sp::packed(sp::ZigZag{}, cu, P * number(body["params"], "target"), P)).kind() == sp::Kind::offsets_total);
+        CHECK(check(sp::packed(sp::ZigZag{}, cu, P * number(body["params"], "target"), P)).kind() ==
+              sp::Kind::offsets_total);
     } else {  // both given: one argument here, so this cannot be said; either alone is legal
-        CHECK(refusal([&] { with_tail(cu, P * number(body["params"], "target"), sp::Tail::own_document); }) == sp::Kind::ok);
+        CHECK(refusal([&] { with_tail(cu, P * number(body["params"], "target"), sp::Tail::own_document); }) ==
+              sp::Kind::ok);
     }
 }
 
 void thd_mask(const json& body, bool) {
     const List real = list(body, "cu_seqlens");
     const List padded = list(body, "cu_seqlens_padded");
-    const auto whole = sp::padded(sp::packed(sp::ZigZag{}, padded, number(body, "length"), 1), real, padded, real.back());
+    const auto whole =
+        sp::padded(sp::packed(sp::ZigZag{}, padded, number(body, "length"), 1), real, padded, real.back());
     CHECK(marks(whole, 0, 1)[0] == list(body, "mask"));
     with_layout(body, real, padded, [&](const auto& layout) { CHECK(marks(layout, 0, 1) == lists(body, "shards")); });
 }
@@ -289,7 +304,8 @@ void routed_experts(const json& body, bool) {
     if (whole_row) {  // the row grows before the split
         const List pads = numbered(sp::round_up(end, multiple * P) - end);
         values.insert(values.end(), pads.begin(), pads.end());
-        shards = held(sp::nested(sp::Contiguous{}(static_cast<std::int64_t>(values.size()), P), sp::Contiguous{}, T), values);
+        shards = held(sp::nested(sp::Contiguous{}(static_cast<std::int64_t>(values.size()), P), sp::Contiguous{}, T),
+                      values);
     } else {  // every rank's shard grows: runs of its own behind those of the documents
         const std::int64_t tail = sp::round_up(end / P, multiple) - end / P;
         Lists positions = test::shards(sp::packed(sp::ZigZag{}, padded, end, P));
@@ -305,7 +321,8 @@ void routed_experts(const json& body, bool) {
     }
     for (int r = 0; r < P; ++r) {
         for (int t = 0; t < T; ++t) {
-            CHECK(json(shards[static_cast<std::size_t>(r * T + t)]) == body["shards"][static_cast<std::size_t>(r)][static_cast<std::size_t>(t)]);
+            CHECK(json(shards[static_cast<std::size_t>(r * T + t)]) ==
+                  body["shards"][static_cast<std::size_t>(r)][static_cast<std::size_t>(t)]);
         }
     }
 }
@@ -325,8 +342,8 @@ void te_pad(const json& body, bool) {
 void bshd_engine(const json& body, bool) {
     const int P = ranks(body);
     const List lengths = list(body, "real_lengths");
-    const std::int64_t length =
-        sp::round_up(*std::max_element(lengths.begin(), lengths.end()), sp::customary_multiple(P, param(body, "tp", 1)));
+    const std::int64_t length = sp::round_up(*std::max_element(lengths.begin(), lengths.end()),
+                                             sp::customary_multiple(P, param(body, "tp", 1)));
     CHECK(length == number(body, "length"));
     const auto layout = sp::ZigZag{}(length, P);
     const List padded{0, length};
@@ -379,7 +396,8 @@ void thd_engine(const json& body, bool broken) {
                 CHECK(held(layout.base(), shifted(tokens, sp::DocumentEnd::wrap)) == lists(body, "shards"));
                 CHECK(held(layout, shifted(positions, sp::DocumentEnd::wrap), 0) == lists(body, "position_ids"));
             } else if (contiguous) {  // inside real documents, round their ends
-                CHECK(held(layout, shifted(numbered(real.back()), real, sp::DocumentEnd::wrap), -1) == lists(body, "shards"));
+                CHECK(held(layout, shifted(numbered(real.back()), real, sp::DocumentEnd::wrap), -1) ==
+                      lists(body, "shards"));
                 CHECK(held(layout, shifted(positions, real, sp::DocumentEnd::wrap), 0) == lists(body, "position_ids"));
             } else {  // inside padded documents, round their ends
                 CHECK(held(layout.base(), shifted(tokens, padded, sp::DocumentEnd::wrap)) == lists(body, "shards"));
@@ -392,10 +410,12 @@ void thd_engine(const json& body, bool broken) {
         CHECK(shards == lists(body, "shards"));
         List whole(static_cast<std::size_t>(real.back()));
         List flat;
-        for (const List& shard : shards) flat.insert(flat.end(), shard.begin(), shard.end());
+        for (const List& shard : shards)
+            flat.insert(flat.end(), shard.begin(), shard.end());
         sp::unshard(thrust::seq, layout, sp::joined(flat), sp::axis<0>, whole);
         List all;
-        for (const List& document : lists(body, "gathered")) all.insert(all.end(), document.begin(), document.end());
+        for (const List& document : lists(body, "gathered"))
+            all.insert(all.end(), document.begin(), document.end());
         CHECK(whole == all);
     });
     if (param(body, "roll", false)) return;

@@ -22,12 +22,14 @@ void contiguous_batch(const json& body, bool) {
     const Row row = row_of(body);
     const int P = ranks(body);
     // Padded as if it were zigzag, on one rank as well.
-    const std::int64_t multiple = sp::common_multiple(2 * std::int64_t{P}, param<std::int64_t>(body, "pad_multiple", 1));
+    const std::int64_t multiple =
+        sp::common_multiple(2 * std::int64_t{P}, param<std::int64_t>(body, "pad_multiple", 1));
     CHECK(padded_to(row.real, multiple) == row.padded);
     const auto layout = padded_row(sp::Contiguous{}, row, P);
     CHECK(tokens_of(layout) == lists(body, "shards"));
     CHECK(held(layout, numbered(row.real.back()), -100) == lists(body, "labels"));
-    CHECK(held(layout.base(), numbered(row.padded.back())) == lists(body, "position_ids"));  // they run on through the pads
+    CHECK(held(layout.base(), numbered(row.padded.back())) ==
+          lists(body, "position_ids"));  // they run on through the pads
     CHECK(marks(layout, 0, 1) == lists(body, "padding_mask"));
 }
 void balanced_batch(const json& body, bool) {
@@ -52,7 +54,8 @@ void left_to_right(const json& body, bool) {
 void contiguous_positions(const json& body, bool) {
     const List cu = list(body, "cu_seqlens");
     const std::int64_t length = number(body, "length");
-    CHECK(held(sp::Contiguous{}(length, ranks(body)), document_positions(cu, length, sp::Tail::nobody)) == lists(body, "position_ids"));
+    CHECK(held(sp::Contiguous{}(length, ranks(body)), document_positions(cu, length, sp::Tail::nobody)) ==
+          lists(body, "position_ids"));
 }
 
 // --- slime and miles --------------------------------------------------------------------------------------------------
@@ -81,7 +84,8 @@ void log_probs(const json& body, bool) {
     const Lists values = zigzag_response(number(body, "real_length"), response, ranks(body));
     CHECK(values == lists(body, "shards"));
     List all;
-    for (const List& rank : values) all.insert(all.end(), rank.begin(), rank.end());
+    for (const List& rank : values)
+        all.insert(all.end(), rank.begin(), rank.end());
     std::sort(all.begin(), all.end());
     CHECK(all == list(body, "gathered"));
 }
@@ -126,10 +130,12 @@ void ulysses_slice_illegal(const json& body, bool) {
     const List padded{0, length};
     const auto layout = sp::padded(sp::Contiguous{}(length, P), real, padded, real.back());
     List whole;
-    for (int axis = 0; axis < 3; ++axis) whole = test::joined(whole, numbered(shape[2], 100 * axis));
+    for (int axis = 0; axis < 3; ++axis)
+        whole = test::joined(whole, numbered(shape[2], 100 * axis));
     for (int rank = 0; rank < P; ++rank) {
         List out(static_cast<std::size_t>(3 * layout.slots(rank)));
-        sp::shard(thrust::seq, layout, rank, sp::tensor(whole.data(), 3, 1, shape[2]), sp::axis<2>, sp::tensor(out.data(), 3, 1, layout.slots(rank)), 0);
+        sp::shard(thrust::seq, layout, rank, sp::tensor(whole.data(), 3, 1, shape[2]), sp::axis<2>,
+                  sp::tensor(out.data(), 3, 1, layout.slots(rank)), 0);
         const Lists one = held(layout, numbered(shape[2], 200), 0);
         CHECK(List(out.end() - layout.slots(rank), out.end()) == one[static_cast<std::size_t>(rank)]);
     }

@@ -38,7 +38,8 @@ T param(const json& body, const char* key, T otherwise) {
 // --- what the library makes of it -------------------------------------------------------------------------------------
 inline List offsets_of(const List& lengths) {
     List cu(1, 0);
-    for (const std::int64_t length : lengths) cu.push_back(cu.back() + length);
+    for (const std::int64_t length : lengths)
+        cu.push_back(cu.back() + length);
     return cu;
 }
 inline List numbered(std::int64_t count, std::int64_t first = 0) { return test::range(first, first + count); }
@@ -167,8 +168,8 @@ inline void run_rules(const std::string& kind, const std::vector<Rules>& rules) 
     }
     std::printf("%-10s %-62s %7s %8s %10s %8s\n", "kind", "function", "checked", "illegal", "exceptions", "unknown");
     for (const auto& [function, o] : outcomes) {
-        std::printf("%-10s %-62.62s %7d %8d %10d %8d\n", kind.c_str(), function.c_str(), o.checked, o.illegal, o.exceptions,
-                    o.unknown);
+        std::printf("%-10s %-62.62s %7d %8d %10d %8d\n", kind.c_str(), function.c_str(), o.checked, o.illegal,
+                    o.exceptions, o.unknown);
     }
     if (std::getenv("SEQPAR_GOLDEN") == nullptr) {
         CHECK(cases_seen > 0);

@@ -56,7 +56,8 @@ private:
         }
     }
     // Entries [first, last) of a document, none of which has its label in it.
-    void past_end(const Line<T>& to, std::int64_t sample, std::int64_t first, std::int64_t last, const Stretch& s) const {
+    void past_end(const Line<T>& to, std::int64_t sample, std::int64_t first, std::int64_t last,
+                  const Stretch& s) const {
         if constexpr (!std::same_as<Edge, DocumentEnd>) {
             write_value(to, first, last - first, edge);
         } else {
