@@ -23,7 +23,8 @@ namespace {
 using List = std::vector<std::int64_t>;
 
 // The keys of a case that say what it is about, and those that come back.
-const std::vector<std::string> of_a_layout{"layout", "ranks", "length", "real_length", "cu_seqlens", "params", "shards"};
+const std::vector<std::string> of_a_layout{"layout",     "ranks",  "length", "real_length",
+                                           "cu_seqlens", "params", "shards"};
 
 void check_keys(const json& request, const std::vector<std::string>& more) {
     std::vector<std::string> known = of_a_layout;
@@ -88,9 +89,12 @@ json llama3(const json& request) {
     const int ranks = ranks_in(request);
     const std::int64_t length = length_in(request);
     return {{"per_rank", per_rank(ranks, [&](int rank) -> json {
-                 const auto o = sp::query_key_offsets(sp::offsets(cu_seqlens), length, ranks, rank, causal->get<bool>());
-                 return {{"cu_q", o.cu_q},       {"cu_k", o.cu_k},
-                         {"max_q", o.longest_q}, {"max_k", o.longest_k},
+                 const auto o =
+                     sp::query_key_offsets(sp::offsets(cu_seqlens), length, ranks, rank, causal->get<bool>());
+                 return {{"cu_q", o.cu_q},
+                         {"cu_k", o.cu_k},
+                         {"max_q", o.longest_q},
+                         {"max_k", o.longest_k},
                          {"keys", {o.keys_begin, o.keys_end}}};
              })}};
 }
@@ -249,9 +253,10 @@ json halo(const json& request) {
     return with_layout(asked, [&](const auto& layout) -> json {
         sp::throw_if_bad(sp::check(layout));
         return {{"shards", shards_of(layout)}, {"halos", per_rank(layout.ranks(), [&](int rank) {
-                     return inside ? sp::halo_positions(layout, rank, side, window, sp::offsets(asked.cu_seqlens))
-                                   : sp::halo_positions(layout, rank, side, window);
-                 })}};
+                                                    return inside ? sp::halo_positions(layout, rank, side, window,
+                                                                                       sp::offsets(asked.cu_seqlens))
+                                                                  : sp::halo_positions(layout, rank, side, window);
+                                                })}};
     });
 }
 

@@ -124,7 +124,8 @@ Asked read_layout(const json& request) {
         throw Refusal("param", "layout " + asked.letter + " has no stripes of another width than 1");
     }
     asked.stripe = params.stripe.value_or(1);
-    if (params.uneven && !is_one_of(asked.letter, "FJ")) throw Refusal("param", "layout " + asked.letter + " has no uneven form");
+    if (params.uneven && !is_one_of(asked.letter, "FJ"))
+        throw Refusal("param", "layout " + asked.letter + " has no uneven form");
     asked.uneven = params.uneven;
     read_plan(params, asked);
 
@@ -204,7 +205,7 @@ std::vector<std::vector<sp::Run>> magi_runs(const Asked& asked) {
     const sp::Offsets<std::int64_t> cu_seqlens = sp::offsets(asked.documents ? asked.cu_seqlens : one);
     sp::throw_if_bad(sp::check(cu_seqlens, real));
     const bool given = params.chunk && !params.chooses_chunk;
-    const std::int64_t chunk = given ? *params.chunk
+    const std::int64_t chunk = given                ? *params.chunk
                                : params.given_chunk ? sp::magi_chunk(real, asked.ranks, *params.given_chunk)
                                                     : sp::magi_chunk(real, asked.ranks);
     if (chunk < 1) sp::throw_if_bad(sp::make_status(sp::Kind::policy, 0, 0, 1, chunk));

@@ -18,7 +18,8 @@ using golden::json;
 namespace {
 
 // What must be served; more may be.
-const std::set<std::string> served_layouts{"A", "B", "C", "D", "E", "F", "G", "H", "I", "J", "K", "whole", "A+M", "B+M"};
+const std::set<std::string> served_layouts{"A", "B", "C", "D", "E",     "F",   "G",
+                                           "H", "I", "J", "K", "whole", "A+M", "B+M"};
 
 const std::vector<std::string> outputs{"shards", "restore",         "positions", "position_ids", "keys",
                                        "parts",  "forward_restore", "outcome",   "illegal",      "cu_seqlens_by_rank"};
@@ -29,7 +30,7 @@ struct Count {
     int right = 0;       // illegal for the peer alone: the list of LAYOUTS.md
     int exceptions = 0;  // the peer breaks the rules
     int not_served = 0;
-    int elsewhere = 0;   // of other kinds
+    int elsewhere = 0;  // of other kinds
     int wrong = 0;
 };
 
@@ -131,7 +132,8 @@ TEST_CASE("every golden layout comes out number by number, and illegal input is 
     }
     int counted = 0;
     for (const auto& [key, count] : counts) {
-        counted += count.equal + count.refused + count.right + count.exceptions + count.wrong + count.not_served + count.elsewhere;
+        counted += count.equal + count.refused + count.right + count.exceptions + count.wrong + count.not_served +
+                   count.elsewhere;
     }
     CHECK(counted == static_cast<int>(cases));
     for (const golden::Exception& exception : exceptions) {

@@ -77,12 +77,11 @@ void mutate_text(Random& random, std::string& line) {
 
 // Changes one value of the request, which stays JSON: reaches further than bytes do.
 void mutate_value(Random& random, json& request) {
-    static const std::vector<std::string> keys{"ranks",      "length", "real_length", "layout",
-                                               "cu_seqlens", "kind",   "params",      "target", "work", "local_cu_seqlens"};
-    static const std::vector<std::string> params{"stripe", "ring", "ulysses", "cp",       "tp",
-                                                 "uneven", "axis", "shape",   "pad_scale", "block",   "work",
-                                                 "chunk",  "given_chunk", "partitions", "mask", "mixed",
-                                                 "shift",  "window",      "side"};
+    static const std::vector<std::string> keys{"ranks", "length", "real_length", "layout", "cu_seqlens",
+                                               "kind",  "params", "target",      "work",   "local_cu_seqlens"};
+    static const std::vector<std::string> params{
+        "stripe", "ring",  "ulysses",     "cp",         "tp",   "uneven", "axis",  "shape",  "pad_scale", "block",
+        "work",   "chunk", "given_chunk", "partitions", "mask", "mixed",  "shift", "window", "side"};
     static const std::vector<json> values{0,
                                           1,
                                           2,
@@ -186,9 +185,8 @@ TEST_CASE("no change of a request ends the program or gives lists that are none"
         const std::string answer = inspect::answer_line(line);
         const json parsed = json::parse(answer, nullptr, false);
         const bool one_of_both =
-            parsed.is_object() &&
-            (parsed.contains("error") ? parsed["error"].at("kind").is_string()
-                                      : !parsed.contains("restore") || is_permutation(parsed));
+            parsed.is_object() && (parsed.contains("error") ? parsed["error"].at("kind").is_string()
+                                                            : !parsed.contains("restore") || is_permutation(parsed));
         if (!one_of_both || answer.find('\n') != std::string::npos) {
             CAPTURE(line);
             CAPTURE(answer.substr(0, 1000));

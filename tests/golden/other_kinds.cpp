@@ -20,25 +20,27 @@ using test::Lists;
 
 namespace {
 
-const std::vector<std::string> outputs{"undo",       "redo",          "undo_redo",    "outputs",   "windows", "groups",
-                                       "partitions", "per_rank",      "halos",        "shards",    "first",   "second",
-                                       "key_ranges", "sequence_ids",  "target_shards", "outcome",  "illegal", "copied",
-                                       "cu",         "per_rank_cuq_cuk_maxq_maxk_keys"};
+const std::vector<std::string> outputs{
+    "undo",    "redo",       "undo_redo",  "outputs",      "windows",
+    "groups",  "partitions", "per_rank",   "halos",        "shards",
+    "first",   "second",     "key_ranges", "sequence_ids", "target_shards",
+    "outcome", "illegal",    "copied",     "cu",           "per_rank_cuq_cuk_maxq_maxk_keys"};
 
 struct Count {
     int equal = 0;
-    int refused = 0;     // illegal input, an error
-    int right = 0;       // illegal for the peer alone: what LAYOUTS.md says
-    int exceptions = 0;  // the peer breaks the rules
-    int unsupported = 0; // offsets of functions that issue 4 does not ask for
+    int refused = 0;      // illegal input, an error
+    int right = 0;        // illegal for the peer alone: what LAYOUTS.md says
+    int exceptions = 0;   // the peer breaks the rules
+    int unsupported = 0;  // offsets of functions that issue 4 does not ask for
     int wrong = 0;
 };
 
 // The functions of kind offsets that are served, and which of the recorded keys of a rank.
 bool serves_offsets(const Case& c) {
     const std::string function = c.head.at("function");
-    for (const char* begin : {"llama3_flash_attn_prepare_cu_seqlens", "get_cu_seqlens_on_cp_rank", "thd_read_half_tensor",
-                              "get_half_index", "get_cp_cu_seqlens", "shard_position_ids_for_cp"}) {
+    for (const char* begin :
+         {"llama3_flash_attn_prepare_cu_seqlens", "get_cu_seqlens_on_cp_rank", "thd_read_half_tensor", "get_half_index",
+          "get_cp_cu_seqlens", "shard_position_ids_for_cp"}) {
         if (function.rfind(begin, 0) == 0) return true;
     }
     return false;
@@ -91,8 +93,8 @@ std::vector<std::pair<std::int64_t, std::int64_t>> runs_of(const List& shard, st
 
 // What LAYOUTS.md gives for a case that the peer refuses or gets wrong; none where it is no legal input.
 std::optional<json> expected(const Case& c) {
-    static const std::set<std::string> of_the_kind{"shift", "window", "side", "stops_at_documents", "kernel", "csa_window",
-                                                   "ratio", "ratios", "causal"};
+    static const std::set<std::string> of_the_kind{
+        "shift", "window", "side", "stops_at_documents", "kernel", "csa_window", "ratio", "ratios", "causal"};
     const json& body = c.body;
     if (!body.contains("layout") || !body.contains("ranks") || body["ranks"] < 1) return std::nullopt;
     if (c.kind() == "plan") {
@@ -135,7 +137,8 @@ std::optional<json> expected(const Case& c) {
             const bool chunks = body["layout"] == "A" && from.shards.size() > 1;
             List halo;
             for (const auto& [first, last] : runs_of(shard, chunks ? static_cast<std::int64_t>(shard.size()) / 2 : 0)) {
-                const auto inside = stops ? document(cu, right ? last - 1 : first, length) : std::pair{std::int64_t{0}, length};
+                const auto inside =
+                    stops ? document(cu, right ? last - 1 : first, length) : std::pair{std::int64_t{0}, length};
                 for (std::int64_t p = right ? last : first - window; p < (right ? last + window : first); ++p)
                     halo.push_back(p >= inside.first && p < inside.second ? p : -1);
             }
@@ -224,11 +227,12 @@ TEST_CASE("golden cases of the kinds that say what is done with a layout come ou
         count_case(c, exceptions, counts[c.kind()]);
         ++cases;
     }
-    std::printf("%-10s %6s %8s %6s %10s %12s %6s\n", "kind", "equal", "refused", "right", "exceptions", "unsupported", "wrong");
+    std::printf("%-10s %6s %8s %6s %10s %12s %6s\n", "kind", "equal", "refused", "right", "exceptions", "unsupported",
+                "wrong");
     int counted = 0;
     for (const auto& [kind, n] : counts) {
-        std::printf("%-10s %6d %8d %6d %10d %12d %6d\n", kind.c_str(), n.equal, n.refused, n.right, n.exceptions, n.unsupported,
-                    n.wrong);
+        std::printf("%-10s %6d %8d %6d %10d %12d %6d\n", kind.c_str(), n.equal, n.refused, n.right, n.exceptions,
+                    n.unsupported, n.wrong);
         counted += n.equal + n.refused + n.right + n.exceptions + n.unsupported + n.wrong;
     }
     CHECK(counted == cases);
@@ -254,7 +258,8 @@ TEST_CASE("a recorded number of any kind that is changed is found") {
             const std::string name = c.name() + " / " + key;
             CAPTURE(name);
             // Of a rank's offsets only some keys are served.
-            if (c.kind() == "offsets" && key == "per_rank" && !answer[key][0].contains(body[key][0].begin().key())) continue;
+            if (c.kind() == "offsets" && key == "per_rank" && !answer[key][0].contains(body[key][0].begin().key()))
+                continue;
             REQUIRE(!agrees(body, answer, compared));
             ++changed[c.kind()];
         }

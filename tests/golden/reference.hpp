@@ -79,7 +79,8 @@ inline test::Lists dealt_d(const test::List& work, std::int64_t ranks) {
         std::sort(part.begin(), part.end());
     return parts;
 }
-inline Reference reference_d(const nlohmann::json& params, const test::List& cu, std::int64_t ranks, std::int64_t length) {
+inline Reference reference_d(const nlohmann::json& params, const test::List& cu, std::int64_t ranks,
+                             std::int64_t length) {
     const std::int64_t block = params.value("block", std::int64_t{0});
     if (block < 1 || length % block != 0 || length / block % ranks != 0) return {};
     test::List work;
@@ -111,8 +112,8 @@ inline test::Lists dealt_j(const test::List& work, std::int64_t ranks) {
     }
     return parts;
 }
-inline Reference reference_j(const nlohmann::json& params, const test::List& cu, std::int64_t ranks, std::int64_t length,
-                             std::int64_t real) {
+inline Reference reference_j(const nlohmann::json& params, const test::List& cu, std::int64_t ranks,
+                             std::int64_t length, std::int64_t real) {
     if (length < 1 || real < 1 || real > length) return {};
     const bool taken = !params.contains("given_chunk") && params.contains("chunk");
     std::int64_t chunk = (real + 8 * ranks - 1) / (8 * ranks);
@@ -122,7 +123,8 @@ inline Reference reference_j(const nlohmann::json& params, const test::List& cu,
     if (chunk < 1) return {};
     const bool uneven = params.value("uneven", false);
     if (uneven ? real != length : length % (chunk * ranks) != 0) return {};
-    if (taken && params.contains("partitions")) return of_blocks(params["partitions"].get<test::Lists>(), chunk, length);
+    if (taken && params.contains("partitions"))
+        return of_blocks(params["partitions"].get<test::Lists>(), chunk, length);
     const std::int64_t chunks = (length + chunk - 1) / chunk;
     if (params.value("algorithm", std::string("min_heap")) == "sequential") {
         test::Lists parts;

@@ -78,7 +78,8 @@ TEST_CASE("a sum over a window of a shard and its halo is that of the whole arra
         std::size_t at = 0;
         auto cursor = sp::runs(layout, rank, 0, layout.slots(rank));
         for (sp::Run run; cursor.next(run); at += window) {
-            List padded(halo.begin() + static_cast<std::ptrdiff_t>(at), halo.begin() + static_cast<std::ptrdiff_t>(at + window));
+            List padded(halo.begin() + static_cast<std::ptrdiff_t>(at),
+                        halo.begin() + static_cast<std::ptrdiff_t>(at + window));
             padded = joined(padded, range(run.position, run.position + run.length));
             for (std::int64_t i = 0; i < run.length; ++i) {
                 std::int64_t sum = 0;

@@ -16,7 +16,8 @@ Lists of_runs(const std::vector<std::vector<sp::Run>>& runs, std::int64_t length
 Lists plain_min_heap(const List& work, std::size_t ranks) {
     List order = range(0, static_cast<std::int64_t>(work.size()));
     const auto of = [&](std::int64_t chunk) { return work[static_cast<std::size_t>(chunk)]; };
-    std::sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) { return of(a) != of(b) ? of(a) > of(b) : a > b; });
+    std::sort(order.begin(), order.end(),
+              [&](std::int64_t a, std::int64_t b) { return of(a) != of(b) ? of(a) > of(b) : a > b; });
     Lists parts(ranks);
     List load(ranks);
     for (const std::int64_t chunk : order) {
@@ -35,9 +36,11 @@ Lists plain_min_heap(const List& work, std::size_t ranks) {
 
 TEST_CASE("the worked examples of C, D and J") {
     const List cu{0, 8, 12};
-    CHECK(of_runs(sp::per_document_runs(sp::offsets(cu), 12, 2), 12) == Lists{{0, 1, 6, 7, 2, 3}, {4, 5, 8, 11, 9, 10}});
+    CHECK(of_runs(sp::per_document_runs(sp::offsets(cu), 12, 2), 12) ==
+          Lists{{0, 1, 6, 7, 2, 3}, {4, 5, 8, 11, 9, 10}});
     const List work{1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 4};
-    CHECK(of_runs(sp::block_runs(sp::ptrr_parts(work, 2), 1, 12), 12) == Lists{{1, 3, 4, 7, 8, 10}, {0, 2, 5, 6, 9, 11}});
+    CHECK(of_runs(sp::block_runs(sp::ptrr_parts(work, 2), 1, 12), 12) ==
+          Lists{{1, 3, 4, 7, 8, 10}, {0, 2, 5, 6, 9, 11}});
     const auto magi = [&](std::int64_t chunk) {
         const List area = sp::chunk_work(sp::offsets(cu), 12, chunk, sp::Mask::causal);
         return of_runs(sp::block_runs(sp::sorted_parts(sp::min_heap_parts(area, 2)), chunk, 12), 12);
@@ -77,7 +80,8 @@ TEST_CASE("older torch's order is the join of the documents' shards, cut; any do
     const List odd{0, 6, 12};
     const List short_of_it{0, 8};
     CHECK(thrown([&] { (void)sp::per_document_runs(sp::offsets(odd), 12, 2); }).kind() == sp::Kind::document_multiple);
-    CHECK(thrown([&] { (void)sp::per_document_runs(sp::offsets(short_of_it), 12, 2); }).kind() == sp::Kind::offsets_total);
+    CHECK(thrown([&] { (void)sp::per_document_runs(sp::offsets(short_of_it), 12, 2); }).kind() ==
+          sp::Kind::offsets_total);
     CHECK(thrown([&] { (void)sp::per_document_runs(sp::offsets(odd), 12, 0); }).kind() == sp::Kind::ranks);
     // 2^33 positions are runs like any others.
     const List large{0, std::int64_t{1} << 32, std::int64_t{1} << 33};

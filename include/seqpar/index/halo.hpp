@@ -63,7 +63,8 @@ template <Layout L>
 // comes after them is one more document. Sources: flash-linear-attention's and Megatron's causal_conv1d on context
 // parallel ranks. Errors: illegal offsets besides.
 template <Layout L, OffsetInteger Int>
-[[nodiscard]] std::vector<std::int64_t> halo_positions(const L& layout, int rank, Side side, std::int64_t window, Offsets<Int> cu_seqlens) {
+[[nodiscard]] std::vector<std::int64_t> halo_positions(const L& layout, int rank, Side side, std::int64_t window,
+                                                       Offsets<Int> cu_seqlens) {
     throw_if_bad(check(layout));
     throw_if_bad(check_rank(layout, rank));
     throw_if_bad(detail::check_with_tail(cu_seqlens, layout.size()));

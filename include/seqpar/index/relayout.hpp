@@ -12,33 +12,26 @@ namespace seqpar {
 
 // The group of the exchange is as large as the larger of the two layouts' groups.
 struct RelayoutPlan {
-    std::vector<std::int64_t> send_rows;        // slots of the layout before, by (destination rank, destination slot)
-    std::vector<std::int64_t> send_splits;      // [group] how many of them go to each rank, itself included
-    std::vector<std::int64_t> receive_slots;    // slots of the layout after, by (source rank, slot here)
-    std::vector<std::int64_t> receive_splits;   // [group] how many come from each rank
+    std::vector<std::int64_t> send_rows;       // slots of the layout before, by (destination rank, destination slot)
+    std::vector<std::int64_t> send_splits;     // [group] how many of them go to each rank, itself included
+    std::vector<std::int64_t> receive_slots;   // slots of the layout after, by (source rank, slot here)
+    std::vector<std::int64_t> receive_splits;  // [group] how many come from each rank
 };
 
 namespace detail {
 
-// `length` slots from `slot` here, which are slots from `other_slot` of rank `other` in the other layout.
+// `length` slots from `slot` here, which rank `other` of the other layout holds in a row. Sorted by (other, key).
 struct RelayoutPiece {
-    std::int64_t other_slot;
+    int other;
+    std::int64_t key;
     std::int64_t slot;
     std::int64_t length;
-    int other;
-};
-struct ByOther {
-    bool operator()(const RelayoutPiece& a, const RelayoutPiece& b) const { return a.other < b.other; }
-};
-struct ByOtherSlot {
-    bool operator()(const RelayoutPiece& a, const RelayoutPiece& b) const {
-        return a.other != b.other ? a.other < b.other : a.other_slot < b.other_slot;
-    }
+    bool operator<(const RelayoutPiece& b) const { return other != b.other ? other < b.other : key < b.key; }
 };
 
-// What `rank` holds under `here`, in slot order, cut where it stops being a run of `there`.
+// What `rank` holds under `here`, cut where it stops being a run of `there`; by rank there and, there or here, slot.
 template <Layout Here, Layout There>
-std::vector<RelayoutPiece> relayout_pieces(const Here& here, const There& there, int rank) {
+std::vector<RelayoutPiece> relayout_pieces(const Here& here, const There& there, int rank, bool by_slot_there) {
     std::vector<RelayoutPiece> pieces;
     if (rank >= here.ranks()) return pieces;
     auto cursor = runs(here, rank, 0, here.slots(rank));
@@ -46,17 +39,21 @@ std::vector<RelayoutPiece> relayout_pieces(const Here& here, const There& there,
         while (run.length > 0) {
             const Place place = there.place(run.position);
             std::int64_t length = 1;
-            if constexpr (RunLayout<There>) length = (std::min)(run.length, there.run_at(place.rank, place.slot).length);
-            pieces.push_back({place.slot, run.slot, length, place.rank});
+            if constexpr (RunLayout<There>)
+                length = (std::min)(run.length, there.run_at(place.rank, place.slot).length);
+            pieces.push_back({place.rank, by_slot_there ? place.slot : run.slot, run.slot, length});
             run = {run.position + length, run.slot + length, run.length - length};
         }
     }
+    std::sort(pieces.begin(), pieces.end());
     return pieces;
 }
 
-inline void append_pieces(const std::vector<RelayoutPiece>& pieces, std::vector<std::int64_t>& slots, std::vector<std::int64_t>& splits) {
+inline void append_pieces(const std::vector<RelayoutPiece>& pieces, std::vector<std::int64_t>& slots,
+                          std::vector<std::int64_t>& splits) {
     for (const RelayoutPiece& piece : pieces) {
-        for (std::int64_t i = 0; i < piece.length; ++i) slots.push_back(piece.slot + i);
+        for (std::int64_t i = 0; i < piece.length; ++i)
+            slots.push_back(piece.slot + i);
         splits[static_cast<std::size_t>(piece.other)] += piece.length;
     }
 }
@@ -84,12 +81,8 @@ template <Layout From, Layout To>
     throw_if_bad(check_relayout(from, to, rank));
     const auto group = static_cast<std::size_t>((std::max)(from.ranks(), to.ranks()));
     RelayoutPlan plan{{}, std::vector<std::int64_t>(group), {}, std::vector<std::int64_t>(group)};
-    std::vector<detail::RelayoutPiece> pieces = detail::relayout_pieces(from, to, rank);
-    std::sort(pieces.begin(), pieces.end(), detail::ByOtherSlot{});
-    detail::append_pieces(pieces, plan.send_rows, plan.send_splits);
-    pieces = detail::relayout_pieces(to, from, rank);
-    std::stable_sort(pieces.begin(), pieces.end(), detail::ByOther{});
-    detail::append_pieces(pieces, plan.receive_slots, plan.receive_splits);
+    detail::append_pieces(detail::relayout_pieces(from, to, rank, true), plan.send_rows, plan.send_splits);
+    detail::append_pieces(detail::relayout_pieces(to, from, rank, false), plan.receive_slots, plan.receive_splits);
     return plan;
 }
 

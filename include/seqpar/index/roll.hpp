@@ -14,7 +14,7 @@ struct RollWork {
     L layout;
     int rank;
     Documents documents;
-    std::int64_t by;  // |by| is at most the length of the sequence
+    std::int64_t by;     // |by| is at most the length of the sequence
     std::int64_t total;  // slots
     Line<T> out;
 
@@ -55,7 +55,9 @@ struct CircleWork {
         auto cursor = seqpar::runs(layout, rank, first, last);
         Run run;
         while (cursor.next(run)) {
-            const std::int64_t wrapped = run.position >= by ? 0 : by - run.position < run.length ? by - run.position : run.length;
+            const std::int64_t wrapped = run.position >= by               ? 0
+                                         : by - run.position < run.length ? by - run.position
+                                                                          : run.length;
             write_count(out, run.slot, wrapped, run.position - by + layout.size());
             write_count(out, run.slot + wrapped, run.length - wrapped, run.position + wrapped - by);
         }
@@ -85,12 +87,14 @@ template <Layout L, OffsetArray R, IndexArray Out>
 // Errors: those of positions, illegal offsets, overlap. Synchronises: never. Allocates: never. Launches: none on a host.
 // Reads offsets on: exec's device.
 template <class D, Layout L, BorrowedOffsets R, IndexArray Out>
-void roll_index(const detail::ExecBase<D>& exec, const L& layout, int rank, R&& cu_seqlens, std::int64_t by, Out&& out) {
+void roll_index(const detail::ExecBase<D>& exec, const L& layout, int rank, R&& cu_seqlens, std::int64_t by,
+                Out&& out) {
     if constexpr (detail::is_host_exec<D>) throw_if_bad(check_roll_index(layout, rank, cu_seqlens, by, out));
     const auto documents = offsets(std::forward<R>(cu_seqlens));
-    detail::run_index_work(detail::Dispatch{}, thrust::detail::derived_cast(exec),
-                           detail::RollWork<L, std::remove_const_t<decltype(documents)>, element_of<Out>>{
-                               layout, rank, documents, detail::bounded(by, layout.size()), layout.slots(rank), detail::line(out)});
+    detail::run_index_work(
+        detail::Dispatch{}, thrust::detail::derived_cast(exec),
+        detail::RollWork<L, std::remove_const_t<decltype(documents)>, element_of<Out>>{
+            layout, rank, documents, detail::bounded(by, layout.size()), layout.slots(rank), detail::line(out)});
 }
 
 // The same where the sequence is one document.
