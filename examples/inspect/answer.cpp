@@ -1,6 +1,7 @@
 // The answers, a function for each kind of case; see answer.hpp. To serve another kind, add a line to `kinds`.
 #include "answer.hpp"
 
+#include "kinds.hpp"
 #include "layouts.hpp"
 
 #include <array>
@@ -39,7 +40,12 @@ json layout(const json& request) {
                               // What a case says about its peer.
                               "shards", "restore", "positions", "position_ids", "keys", "parts", "forward_restore",
                               "cu_seqlens_by_rank"});
-    return with_layout(read_layout(request), [](const auto& asked) { return lists(asked); });
+    const Asked asked = read_layout(request);
+    json answer = with_layout(asked, [](const auto& dealt) { return lists(dealt); });
+    if (asked.letter != "whole") return answer;
+    if (asked.length > most_positions / asked.ranks) throw Refusal("too_large", "as many copies take too much memory");
+    answer["shards"] = json(static_cast<std::size_t>(asked.ranks), answer["shards"][0]);
+    return answer;
 }
 
 struct KindOfCase {
@@ -47,8 +53,14 @@ struct KindOfCase {
     json (*answer)(const json& request);
 };
 
-constexpr std::array<KindOfCase, 1> kinds{{
+constexpr std::array<KindOfCase, 7> kinds{{
     {"layout", layout},
+    {"undo_redo", undo_redo},
+    {"roll", roll},
+    {"plan", plan},
+    {"offsets", offsets},
+    {"relayout", relayout},
+    {"halo", halo},
 }};
 
 json served(const json& request) {

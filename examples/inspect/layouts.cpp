@@ -1,6 +1,8 @@
 // From the letters of the golden files to layouts; see layouts.hpp.
 #include "layouts.hpp"
 
+#include <seqpar/balance/plans.hpp>
+
 #include <algorithm>
 #include <array>
 
@@ -10,7 +12,7 @@ namespace sp = seqpar;
 
 namespace {
 
-constexpr std::array<const char*, 7> letters{"A", "B", "E", "F", "G", "H", "I"};
+constexpr std::array letters{"A", "B", "C", "D", "E", "F", "G", "H", "I", "J", "K", "whole"};
 
 bool is_one_of(const std::string& letter, const char* some) {
     return std::string(some).find(letter) != std::string::npos;
@@ -81,6 +83,29 @@ void check_shape(const Params& params, std::int64_t length) {
     if (extent != length) sp::throw_if_bad(sp::make_status(sp::Kind::axis_extent, 0, 0, length, extent, axis));
 }
 
+void read_plan(const Params& params, Asked& asked) {
+    asked.params = params;
+    asked.planned = is_one_of(asked.letter, "CDJ") || (asked.letter == "B" && params.mixed);
+    if (asked.letter == "D" && !params.block) throw Refusal("missing", "layout D deals blocks, but block is missing");
+    // The group of one sample is all that there is.
+    if (asked.letter == "K" && params.local_cp_size) {
+        need_product("ranks", asked.ranks, "local_cp_size", *params.local_cp_size);
+    }
+    const auto only = [&](const char* key, bool given, const char* some) {
+        if (given && !is_one_of(asked.letter, some)) {
+            throw Refusal("unknown_param", "layout " + asked.letter + " has no use for " + key);
+        }
+    };
+    only("local_cp_size", params.local_cp_size.has_value(), "K");
+    only("block", params.block.has_value(), "D");
+    only("work", params.work.has_value(), "DJ");
+    only("given_chunk", params.chooses_chunk, "J");
+    only("chunk", params.chunk.has_value(), "J");
+    only("mask", params.mask.has_value(), "J");
+    only("algorithm", params.algorithm.has_value(), "J");
+    only("partitions", params.partitions.has_value(), "J");
+}
+
 }  // namespace
 
 Asked read_layout(const json& request) {
@@ -99,8 +124,10 @@ Asked read_layout(const json& request) {
         throw Refusal("param", "layout " + asked.letter + " has no stripes of another width than 1");
     }
     asked.stripe = params.stripe.value_or(1);
-    if (params.uneven && asked.letter != "F") throw Refusal("param", "layout " + asked.letter + " has no uneven form");
+    if (params.uneven && !is_one_of(asked.letter, "FJ"))
+        throw Refusal("param", "layout " + asked.letter + " has no uneven form");
     asked.uneven = params.uneven;
+    read_plan(params, asked);
 
     asked.length = integer(required(request, "length"), "length");
     if (asked.length < 0) sp::throw_if_bad(sp::make_status(sp::Kind::length, 0, 0, 0, asked.length));
@@ -116,20 +143,111 @@ Asked read_layout(const json& request) {
     if (const json* cu_seqlens = find(request, "cu_seqlens")) {
         asked.documents = true;
         asked.cu_seqlens = integers(*cu_seqlens, "cu_seqlens");
-    } else if (is_one_of(asked.letter, "BG")) {
+    } else if (is_one_of(asked.letter, "BCG")) {
         throw Refusal("missing", "layout " + asked.letter + " deals inside documents, but cu_seqlens is missing");
     }
     return asked;
 }
 
 void check_unused_offsets(const Asked& asked) {
-    const bool used = is_one_of(asked.letter, "BGH");
+    const bool used = is_one_of(asked.letter, "BCGHJ");
     if (used || !asked.documents) return;
     const sp::Offsets<std::int64_t> cu_seqlens = sp::offsets(asked.cu_seqlens);
     const bool may_end_early =
         asked.letter == "F" && !asked.cu_seqlens.empty() && asked.cu_seqlens.back() < asked.length;
     // From 0 and never decreasing, the last is no less than 0.
     sp::throw_if_bad(sp::check(cu_seqlens, may_end_early ? asked.cu_seqlens.back() : asked.length));
+}
+
+namespace {
+
+// Zigzag inside the documents that it can deal out, contiguous inside those that are a multiple of the ranks only.
+std::vector<std::vector<sp::Run>> mixed_runs(const Asked& asked) {
+    const sp::Offsets<std::int64_t> cu_seqlens = sp::offsets(asked.cu_seqlens);
+    sp::throw_if_bad(sp::check(sp::packed(sp::Contiguous{}, cu_seqlens, asked.length, asked.ranks)));
+    std::vector<std::vector<sp::Run>> runs(static_cast<std::size_t>(asked.ranks));
+    for (std::int64_t d = 0; d < cu_seqlens.documents(); ++d) {
+        const std::int64_t length = cu_seqlens[d + 1] - cu_seqlens[d];
+        const auto deal = [&](const auto& document) {
+            for (int rank = 0; rank < asked.ranks; ++rank) {
+                auto cursor = sp::runs(document, rank, 0, document.slots(rank));
+                for (sp::Run run; cursor.next(run);)
+                    runs[static_cast<std::size_t>(rank)].push_back({cu_seqlens[d] + run.position, 0, run.length});
+            }
+        };
+        sp::check(sp::ZigZag{}, length, asked.ranks).ok() ? deal(sp::ZigZag{}(length, asked.ranks))
+                                                          : deal(sp::Contiguous{}(length, asked.ranks));
+    }
+    return runs;
+}
+
+// D: the work is that of a causal mask inside the documents where it is not given.
+std::vector<std::vector<sp::Run>> ptrr_runs(const Asked& asked) {
+    const std::int64_t block = *asked.params.block;
+    const std::vector<std::int64_t> one{0, asked.length};
+    const std::vector<std::int64_t> work =
+        asked.params.work ? *asked.params.work
+                          : sp::key_blocks(sp::offsets(asked.documents ? asked.cu_seqlens : one), asked.length, block);
+    if (block < 1) sp::throw_if_bad(sp::make_status(sp::Kind::policy, 0, 0, 1, block));
+    if (asked.length % block != 0) sp::throw_if_bad(sp::make_status(sp::Kind::multiple, 0, 0, block, asked.length));
+    need_product("the number of blocks", asked.length / block, "the number of entries of work",
+                 static_cast<std::int64_t>(work.size()));
+    return sp::block_runs(sp::ptrr_parts(work, asked.ranks), block, asked.length);
+}
+
+// J. `given_chunk`, null for the default, decides the chunk, and the solver and the mask the plan; without it `chunk` and
+// `partitions` are taken as they come. Pads follow the real tokens and see nothing.
+std::vector<std::vector<sp::Run>> magi_runs(const Asked& asked) {
+    const Params& params = asked.params;
+    const std::int64_t real = asked.real_length.value_or(asked.length);
+    if (real > asked.length) sp::throw_if_bad(sp::make_status(sp::Kind::offsets_real, 0, 0, asked.length, real));
+    std::vector<std::int64_t> one{0, real};
+    const sp::Offsets<std::int64_t> cu_seqlens = sp::offsets(asked.documents ? asked.cu_seqlens : one);
+    sp::throw_if_bad(sp::check(cu_seqlens, real));
+    const bool given = params.chunk && !params.chooses_chunk;
+    const std::int64_t chunk = given                ? *params.chunk
+                               : params.given_chunk ? sp::magi_chunk(real, asked.ranks, *params.given_chunk)
+                                                    : sp::magi_chunk(real, asked.ranks);
+    if (chunk < 1) sp::throw_if_bad(sp::make_status(sp::Kind::policy, 0, 0, 1, chunk));
+    if (asked.uneven) {
+        if (real != asked.length) throw Refusal("param", "uneven shards of layout J have no pads");
+    } else {
+        const sp::Contiguous equal;
+        const std::int64_t chunks = asked.length / chunk;
+        sp::throw_if_bad(asked.length % chunk != 0 ? sp::make_status(sp::Kind::multiple, 0, 0, chunk, asked.length)
+                                                   : sp::check(equal, chunks, asked.ranks));
+    }
+    const std::string mask = params.mask.value_or("causal");
+    if (mask != "causal" && mask != "full") throw Refusal("param", "no mask is called " + quoted(mask));
+    const std::string algorithm = params.algorithm.value_or("min_heap");
+    const auto solve = [&]() -> sp::BlockParts {
+        if (given && params.partitions) {
+            need_product("the number of partitions", static_cast<std::int64_t>(params.partitions->size()), "ranks",
+                         asked.ranks);
+            return *params.partitions;
+        }
+        if (algorithm == "min_heap") {
+            const sp::Mask seen = mask == "full" ? sp::Mask::full : sp::Mask::causal;
+            return sp::min_heap_parts(sp::chunk_work(cu_seqlens, asked.length, chunk, seen), asked.ranks);
+        }
+        if (algorithm == "sequential") {
+            const std::int64_t chunks = asked.length / chunk + (asked.length % chunk != 0 ? 1 : 0);
+            return sp::sequential_parts(chunks, asked.ranks);
+        }
+        throw Refusal("unsupported", "no solver is called " + quoted(algorithm));
+    };
+    return sp::block_runs(sp::sorted_parts(solve()), chunk, asked.length);
+}
+
+}  // namespace
+
+sp::RunTable table(const Asked& asked) {
+    const auto runs = [&] {
+        if (asked.letter == "B") return mixed_runs(asked);
+        if (asked.letter == "C") return sp::per_document_runs(sp::offsets(asked.cu_seqlens), asked.length, asked.ranks);
+        return asked.letter == "D" ? ptrr_runs(asked) : magi_runs(asked);
+    };
+    return sp::RunTable(runs(), asked.length);
 }
 
 }  // namespace inspect

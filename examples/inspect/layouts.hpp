@@ -1,9 +1,10 @@
-// From the letters of the golden files (A, B, E, F, G, H, I, each also with +M) to layouts of the library. Not here: what is
+// From the letters of the golden files (A to K, each also with +M, and `whole`) to layouts of the library. Not here: what is
 // asked about a layout; see answer.cpp.
 #pragma once
 
 #include "request.hpp"
 
+#include <seqpar/index/run_table.hpp>
 #include <seqpar/layout/contiguous.hpp>
 #include <seqpar/layout/nested.hpp>
 #include <seqpar/layout/packed.hpp>
@@ -27,6 +28,8 @@ struct Asked {
     int ulysses = 1;
     std::int64_t stripe = 1;
     bool uneven = false;
+    bool planned = false;    // C, D, J, and B with params.mixed: the layout is a table
+    Params params;           // as they came, for plans
     bool documents = false;  // whether there are offsets
     std::int64_t length = 0;
     std::optional<std::int64_t> real_length;
@@ -38,11 +41,19 @@ Asked read_layout(const json& request);
 // Offsets that a layout over the whole sequence does not use are legal all the same; those of F may end early.
 void check_unused_offsets(const Asked& asked);
 
+// The table of a planned layout.
+seqpar::RunTable table(const Asked& asked);
+
 // visit(layout) for the layout of the letter alone, whose offsets lie in `asked`. Throws seqpar::Error for a length that the
 // policy cannot deal out; what lies in the offsets is for seqpar::check.
 template <class Visit>
 auto with_letter(const Asked& asked, const Visit& visit) {
     namespace sp = seqpar;
+    if (asked.planned) {
+        const sp::RunTable plan = table(asked);
+        return visit(plan.layout());
+    }
+    if (asked.letter == "whole") return visit(sp::Contiguous{}(asked.length, 1));  // what every rank holds
     if (asked.letter == "B") return visit(sp::packed(sp::ZigZag{}, asked.cu_seqlens, asked.length, asked.ranks));
     if (asked.letter == "G") return visit(sp::packed(sp::Contiguous{}, asked.cu_seqlens, asked.length, asked.ranks));
     if (asked.letter == "H" && asked.documents) {
@@ -56,7 +67,7 @@ auto with_letter(const Asked& asked, const Visit& visit) {
     if (asked.letter == "E") return visit(sp::Striped{asked.stripe}(asked.length, asked.ranks));
     if (asked.letter == "F" && asked.uneven) return visit(sp::UnevenContiguous{}(asked.length, asked.ranks));
     if (asked.letter == "F") return visit(sp::Contiguous{}(asked.length, asked.ranks));
-    return visit(sp::ZigZag{}(asked.length, asked.ranks));
+    return visit(sp::ZigZag{}(asked.length, asked.ranks));  // A, and K inside a sample's group
 }
 
 // The same with +M.
@@ -73,7 +84,7 @@ template <class Visit>
 auto with_layout(const Asked& asked, const Visit& visit) {
     check_unused_offsets(asked);
     return with_parts(asked, [&](const auto& layout) {
-        if (!asked.real_length) return visit(layout);
+        if (!asked.real_length || asked.letter == "J") return visit(layout);  // J: pads keep their positions
         const std::int64_t real[] = {0, *asked.real_length};
         const std::int64_t padded[] = {0, asked.length};
         return visit(seqpar::padded(layout, real, padded, *asked.real_length));

@@ -35,36 +35,60 @@ private:
     std::vector<std::set<std::string>> open_;
 };
 
-enum class Type { integer, flag, extents, anything };
+enum class Type { integer, flag, integers, lists, name, anything };
 
 struct Param {
     const char* name;
     Type type;
+    const char* kind = nullptr;  // the one kind of request that has it; null: all
 };
 
-constexpr std::array<Param, 14> params{{
-    {"stripe", Type::integer},
-    {"ring", Type::integer},
-    {"ulysses", Type::integer},
-    {"cp", Type::integer},
-    {"tp", Type::integer},
-    {"uneven", Type::flag},
-    {"axis", Type::integer},
-    {"shape", Type::extents},
+constexpr std::array params{
+    Param{"stripe", Type::integer},
+    Param{"ring", Type::integer},
+    Param{"ulysses", Type::integer},
+    Param{"cp", Type::integer},
+    Param{"tp", Type::integer},
+    Param{"uneven", Type::flag},
+    Param{"axis", Type::integer},
+    Param{"shape", Type::integers},
+    // Plans.
+    Param{"block", Type::integer},
+    Param{"work", Type::integers},
+    Param{"given_chunk", Type::integer},
+    Param{"chunk", Type::integer},
+    Param{"mask", Type::name},
+    Param{"algorithm", Type::name},
+    Param{"partitions", Type::lists},
+    Param{"local_cp_size", Type::integer},
+    Param{"mixed", Type::flag},
+    // Other kinds.
+    Param{"causal", Type::flag, "offsets"},
+    Param{"shift", Type::integer, "roll"},
+    Param{"window", Type::integer, "halo"},
+    Param{"side", Type::name, "halo"},
+    Param{"stops_at_documents", Type::flag, "halo"},
+    // What the peer computed the window from.
+    Param{"kernel", Type::integer, "halo"},
+    Param{"csa_window", Type::integer, "halo"},
+    Param{"ratio", Type::integer, "halo"},
+    Param{"ratios", Type::integers, "halo"},
     // `length` is the padded one already.
-    {"pad_multiple", Type::integer},
-    {"pad_scale", Type::integer},
+    Param{"pad_multiple", Type::integer},
+    Param{"pad_scale", Type::integer},
     // How the peer was called, or what it did to its input.
-    {"key", Type::anything},
-    {"row", Type::anything},
-    {"caller_buffer_after", Type::anything},
-    {"cu_seqlens_real", Type::anything},
-}};
+    Param{"key", Type::anything},
+    Param{"row", Type::anything},
+    Param{"caller_buffer_after", Type::anything},
+    Param{"cu_seqlens_real", Type::anything},
+};
 
 void check_type(const Param& param, const json& value) {
     switch (param.type) {
         case Type::integer: integer(value, param.name); break;
-        case Type::extents: integers(value, param.name); break;
+        case Type::integers: integers(value, param.name); break;
+        case Type::lists: lists(value, param.name); break;
+        case Type::name: text(value, param.name); break;
         case Type::flag:
             if (!value.is_boolean()) throw Refusal("type", std::string(param.name) + " must be true or false");
             break;
@@ -123,6 +147,14 @@ std::vector<std::int64_t> integers(const json& value, const std::string& key) {
     return list;
 }
 
+std::vector<std::vector<std::int64_t>> lists(const json& value, const std::string& key) {
+    if (!value.is_array()) throw Refusal("type", key + " must be a list of lists of integers");
+    std::vector<std::vector<std::int64_t>> all;
+    for (const json& list : value)
+        all.push_back(integers(list, "an entry of " + key));
+    return all;
+}
+
 std::optional<std::int64_t> optional_integer(const json& object, const std::string& key) {
     const json* field = find(object, key);
     if (field == nullptr) return std::nullopt;
@@ -133,9 +165,11 @@ Params read_params(const json& request) {
     const json* object = find(request, "params");
     if (object == nullptr) return {};
     if (!object->is_object()) throw Refusal("type", "params must be an object");
+    const json* kind = find(request, "kind");
     for (const auto& [key, value] : object->items()) {
-        const auto* const param = std::find_if(params.begin(), params.end(),
-                                               [&name = key](const Param& known) { return name == known.name; });
+        const auto* const param = std::find_if(params.begin(), params.end(), [&name = key, kind](const Param& known) {
+            return name == known.name && (known.kind == nullptr || (kind != nullptr && *kind == known.kind));
+        });
         if (param == params.end()) throw Refusal("unknown_param", "no layout knows the param " + quoted(key));
         if (!value.is_null()) check_type(*param, value);
     }
@@ -148,6 +182,16 @@ Params read_params(const json& request) {
     read.axis = optional_integer(*object, "axis");
     if (const json* shape = find(*object, "shape")) read.shape = integers(*shape, "shape");
     if (const json* uneven = find(*object, "uneven")) read.uneven = uneven->get<bool>();
+    read.block = optional_integer(*object, "block");
+    if (const json* work = find(*object, "work")) read.work = integers(*work, "work");
+    read.chooses_chunk = object->contains("given_chunk");
+    read.given_chunk = optional_integer(*object, "given_chunk");
+    read.chunk = optional_integer(*object, "chunk");
+    if (const json* mask = find(*object, "mask")) read.mask = text(*mask, "mask");
+    if (const json* algorithm = find(*object, "algorithm")) read.algorithm = text(*algorithm, "algorithm");
+    if (const json* partitions = find(*object, "partitions")) read.partitions = lists(*partitions, "partitions");
+    read.local_cp_size = optional_integer(*object, "local_cp_size");
+    if (const json* mixed = find(*object, "mixed")) read.mixed = mixed->get<bool>();
     return read;
 }
 

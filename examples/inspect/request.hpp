@@ -43,6 +43,7 @@ const json& required(const json& object, const std::string& key);
 std::int64_t integer(const json& value, const std::string& key);
 std::string text(const json& value, const std::string& key);
 std::vector<std::int64_t> integers(const json& value, const std::string& key);
+std::vector<std::vector<std::int64_t>> lists(const json& value, const std::string& key);
 std::optional<std::int64_t> optional_integer(const json& object, const std::string& key);
 
 // The params of a golden case that a layout may have. Absent ones are empty.
@@ -55,9 +56,19 @@ struct Params {
     std::optional<std::int64_t> axis;
     std::optional<std::vector<std::int64_t>> shape;
     bool uneven = false;
+    std::optional<std::int64_t> block;
+    std::optional<std::vector<std::int64_t>> work;
+    bool chooses_chunk = false;  // given_chunk occurs; null: the default
+    std::optional<std::int64_t> given_chunk;
+    std::optional<std::int64_t> chunk;
+    std::optional<std::string> mask;
+    std::optional<std::string> algorithm;
+    std::optional<std::vector<std::vector<std::int64_t>>> partitions;
+    std::optional<std::int64_t> local_cp_size;
+    bool mixed = false;
 };
 
-// Reads them; a key that no layout knows is an error. Keys that change no list are read for their type alone, and those that
+// Reads them; a key that no layout, nor the request's kind, knows is an error. Keys that change no list are read for their type alone, and those that
 // only say how a peer was called not even for that.
 Params read_params(const json& request);
 

@@ -24,10 +24,13 @@
 
 #include <seqpar/index/attention_offsets.hpp>
 #include <seqpar/index/gather.hpp>
+#include <seqpar/index/halo.hpp>
 #include <seqpar/index/labels.hpp>
 #include <seqpar/index/offsets.hpp>
 #include <seqpar/index/padding.hpp>
 #include <seqpar/index/positions.hpp>
+#include <seqpar/index/relayout.hpp>
+#include <seqpar/index/roll.hpp>
 #include <seqpar/index/rows.hpp>
 #include <seqpar/index/run_table.hpp>
 

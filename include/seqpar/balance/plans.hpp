@@ -1,15 +1,20 @@
 // Plans: which blocks of the sequence each rank gets, so that attention work is even, with the tie-breaks of the trainers that
-// use them (LAYOUTS D, J, K). Pure functions of work and lengths. Not here: the layout of a plan; see block_runs and
+// use them (LAYOUTS C, D, J, K). Pure functions of work and lengths. Not here: the layout of a plan; see block_runs and
 // index/run_table.hpp, whose RunTable(block_runs(…), length).layout() it is.
 #pragma once
 
 #include <seqpar/balance/causal_work.hpp>
+#include <seqpar/layout/packed.hpp>
+#include <seqpar/layout/zigzag.hpp>
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <numeric>
+#include <queue>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace seqpar {
@@ -67,14 +72,14 @@ inline BlockParts empty_parts(int ranks) {
     const std::size_t most = (work.size() + parts.size() - 1) / parts.size();
     std::vector<std::int64_t> order = detail::numbers(work.size());
     std::stable_sort(order.begin(), order.end(), detail::LessWork{work});
-    std::vector<std::int64_t> load(parts.size());
+    using Load = std::pair<std::int64_t, std::size_t>;  // of a rank with room, and the rank
+    std::priority_queue<Load, std::vector<Load>, std::greater<Load>> open;
+    for (std::size_t r = 0; r < parts.size(); ++r) open.emplace(0, r);
     for (auto chunk = order.rbegin(); chunk != order.rend(); ++chunk) {
-        std::size_t least = parts.size();
-        for (std::size_t r = 0; r < parts.size(); ++r) {
-            if (parts[r].size() < most && (least == parts.size() || load[r] < load[least])) least = r;
-        }
+        const auto [load, least] = open.top();
+        open.pop();
         parts[least].push_back(*chunk);
-        load[least] += work[static_cast<std::size_t>(*chunk)];
+        if (parts[least].size() < most) open.emplace(load + work[static_cast<std::size_t>(*chunk)], least);
     }
     return parts;
 }
@@ -154,6 +159,32 @@ template <OffsetInteger Int>
         }
     }
     return runs;
+}
+
+// Older torch's order (LAYOUTS C; PerDocumentHeadTail before July 2026): the shards that ZigZag deals of each document, joined
+// over ranks, then over documents, and that list of `length` positions cut into equal parts. The runs of each rank, for a
+// RunTable. Errors: those of packed(ZigZag{}, cu_seqlens, length, ranks). Cost: linear in documents times ranks.
+template <OffsetInteger Int>
+[[nodiscard]] std::vector<std::vector<Run>> per_document_runs(Offsets<Int> cu_seqlens, std::int64_t length, int ranks) {
+    throw_if_bad(check(packed(ZigZag{}, cu_seqlens, length, ranks)));
+    std::vector<std::vector<Run>> parts(static_cast<std::size_t>(ranks));
+    const std::int64_t share = length / ranks;
+    std::int64_t filled = 0;  // of all parts
+    for (std::int64_t d = 0; d < cu_seqlens.documents(); ++d) {
+        const auto document = ZigZag{}(cu_seqlens[d + 1] - cu_seqlens[d], ranks);
+        for (int rank = 0; rank < ranks; ++rank) {
+            auto cursor = runs(document, rank, 0, document.slots(rank));
+            for (Run run; cursor.next(run);) {
+                for (run.position += cu_seqlens[d]; run.length > 0;) {
+                    const std::int64_t taken = ranks == 1 ? run.length : (std::min)(run.length, share - filled % share);
+                    parts[ranks == 1 ? 0 : static_cast<std::size_t>(filled / share)].push_back({run.position, 0, taken});
+                    run = {run.position + taken, 0, run.length - taken};
+                    filled += taken;
+                }
+            }
+        }
+    }
+    return parts;
 }
 
 // The least ranks for a sample of hybrid (dynamic) CP (LAYOUTS K): max(1, 2^ceil(log2(length / max_tokens_per_rank))).

@@ -1,5 +1,5 @@
-// Labels: tokens shifted inside documents on the whole sequence, before it is split. Not here: the split; see
-// move/shard.hpp.
+// Labels: tokens shifted inside documents on the whole sequence, before it is split, with what trainers put where a
+// document ends as an argument. Not here: the split; see move/shard.hpp.
 #pragma once
 
 #include <seqpar/index/detail/documents.hpp>
@@ -10,18 +10,26 @@
 
 namespace seqpar {
 
+// What an entry gets that would look past an end of its document, in the place of an ignore value.
+enum class DocumentEnd : unsigned char {
+    wrap,    // goes on at the other end of the document
+    repeat,  // the token at that end once more
+};
+
 namespace detail {
 
 // Tokens are numbered sample by sample. In: any view of [S] or [B, S], Out: a strided one.
-template <class Documents, class In, class Out>
+// Edge: the ignore value, or a DocumentEnd.
+template <class Documents, class In, class Out, class Edge>
 struct ShiftWork {
     using T = typename Out::value_type;
 
     Documents documents;
     In in;
     Out out;
-    std::int64_t by;
-    T ignore;
+    std::int64_t by;     // at most the length of the sequence either way
+    std::int64_t exact;  // as it was given
+    Edge edge;
     std::int64_t total;  // tokens
 
     void operator()(std::int64_t first, std::int64_t last) const {
@@ -42,9 +50,26 @@ private:
             const std::int64_t begin = clamp(s.begin - (by < 0 ? by : 0), s);
             const std::int64_t end = by > 0 ? clamp(s.end - by, s) : s.last;
             const std::int64_t mid = end < begin ? begin : end;
-            write_value(to, s.first, begin - s.first, ignore);
+            past_end(to, sample, s.first, begin, s);
             copy(to, sample, begin, mid);
-            write_value(to, mid, s.last - mid, ignore);
+            past_end(to, sample, mid, s.last, s);
+        }
+    }
+    // Entries [first, last) of a document, none of which has its label in it.
+    void past_end(const Line<T>& to, std::int64_t sample, std::int64_t first, std::int64_t last,
+                  const Stretch& s) const {
+        if constexpr (!std::same_as<Edge, DocumentEnd>) {
+            write_value(to, first, last - first, edge);
+        } else {
+            const std::int64_t length = s.end - s.begin;
+            for (std::int64_t i = first; i < last; ++i) {
+                std::int64_t at = exact < 0 ? s.begin : s.end - 1;
+                if (edge == DocumentEnd::wrap) {
+                    at = (i - s.begin + exact % length) % length;
+                    at += s.begin + (at < 0 ? length : 0);
+                }
+                to[i] = static_cast<T>(entry(in, sample, at));
+            }
         }
     }
     static std::int64_t clamp(std::int64_t value, const Stretch& s) {
@@ -70,7 +95,12 @@ auto shift_work(const Documents& documents, const In& in, const Out& out, std::i
     const std::int64_t length = length_of(in);
     const std::int64_t bounded = by > length ? length : by < -length ? -length : by;
     using T = typename Out::value_type;
-    return ShiftWork<Documents, In, Out>{documents, in, out, bounded, convert<T>(ignore), samples_of(in) * length};
+    const std::int64_t total = samples_of(in) * length;
+    if constexpr (std::same_as<F, DocumentEnd>) {
+        return ShiftWork<Documents, In, Out, F>{documents, in, out, bounded, by, ignore, total};
+    } else {
+        return ShiftWork<Documents, In, Out, T>{documents, in, out, bounded, by, convert<T>(ignore), total};
+    }
 }
 
 template <class In, class Out, class F>
@@ -78,9 +108,11 @@ Status check_shift(In& in, const F& ignore, Out& out) {
     const auto from = view(in);
     const auto to = view(out);
     if (const Status status = check_same_shape(from, to, 1); !status.ok()) return status;
-    if (!converts_exactly<element_of<Out>>(ignore)) {
-        return make_status(Kind::value_lost, 1, 0, status_number(convert<element_of<Out>>(ignore)),
-                           status_number(ignore));
+    if constexpr (!std::same_as<F, DocumentEnd>) {
+        if (!converts_exactly<element_of<Out>>(ignore)) {
+            return make_status(Kind::value_lost, 1, 0, status_number(convert<element_of<Out>>(ignore)),
+                               status_number(ignore));
+        }
     }
     return check_overlap(to, 1, from);
 }
@@ -119,7 +151,8 @@ template <class In, OffsetArray R, class F, class Out>
 // through. Do it on the whole sequence and shard the result: shifting a shard takes neighbours of slots, not of
 // positions. Over the unpadded sequence with its real offsets no label crosses into a pad; shard with `ignore` as the
 // fill. Shapes: in and out [S] or [B, S]; cu_seqlens [documents + 1] for every sample alike, its last entry is S.
-// `ignore` has no default. Errors, before anything is written: illegal offsets, another shape of `out`, an `ignore`
+// `ignore` has no default; trainers that have no such value give a DocumentEnd in its place (and those that shift across
+// documents give no offsets). Errors, before anything is written: illegal offsets, another shape of `out`, an `ignore`
 // that does not convert exactly, overlap (not in place). Status::array: 0 is `in` and the offsets, 1 `out`.
 // Synchronises: never. Allocates: never. Launches: none on a host. Reads offsets on: exec's device.
 template <class D, class In, BorrowedOffsets R, class F, class Out>
@@ -146,6 +179,21 @@ void shift_labels(const detail::ExecBase<D>& exec, In&& in, std::int64_t by, con
     const detail::OneDocument documents{detail::length_of(view(in))};
     detail::run_index_work(detail::Dispatch{}, thrust::detail::derived_cast(exec),
                            detail::shift_work(documents, view(in), view(out), by, ignore));
+}
+
+// How many of `labels`, [S] or [B, S], are trained on: those that are not `ignore`. Counts of disjoint shards add up to
+// that of the whole, so a loss is the sum of all ranks' losses over the sum of all ranks' counts, once: a rank may count 0,
+// and no count but the last sum is kept above 0. Reads the labels; host only.
+template <Tensor X>
+    requires(axes_of<X> == 1 || axes_of<X> == 2)
+[[nodiscard]] std::int64_t count_targets(X&& labels, const element_of<X>& ignore) {
+    const auto from = view(labels);
+    std::int64_t count = 0;
+    for (std::int64_t sample = 0; sample < detail::samples_of(from); ++sample) {
+        for (std::int64_t i = 0; i < detail::length_of(from); ++i)
+            count += detail::entry(from, sample, i) == ignore ? 0 : 1;
+    }
+    return count;
 }
 
 }  // namespace seqpar

@@ -1,9 +1,11 @@
-// Offsets per rank, and offsets from what trainers keep: arrays with a sentinel, one array a sample. Not here: padding
-// (padding.hpp), and the borrowed array itself (layout/offsets.hpp).
+// Offsets per rank, offsets from what trainers keep (arrays with a sentinel, one array a sample, positions), and offsets
+// of a fixed number. Not here: padding (padding.hpp), and the borrowed array itself (layout/offsets.hpp).
 #pragma once
 
 #include <seqpar/index/detail/samples.hpp>
 #include <seqpar/layout/packed.hpp>
+
+#include <vector>
 
 namespace seqpar {
 
@@ -159,6 +161,48 @@ void merged_offsets(const detail::ExecBase<D>& exec, X&& cu_seqlens, std::int64_
     detail::run_index_work(detail::Dispatch{}, thrust::detail::derived_cast(exec),
                            detail::MergeWork<view_of<X>, element_of<Out>>{rows, length, documents, view(out).extent(0),
                                                                           detail::line(out)});
+}
+
+// The offsets of the documents in `positions`, which count up by 1 inside each of them: a document begins where a
+// position does not follow the one before. Also for a shard, whose first document may begin anywhere: offsets count from
+// 0 and end at the number of positions. Pads of position 0 each look like documents of one token: give the real part
+// alone, and own the tail with padded_offsets. positions: [S]. Host only; allocates what it returns.
+template <Tensor X>
+    requires(axes_of<X> == 1 && IndexInteger<element_of<X>>)
+[[nodiscard]] std::vector<std::int64_t> offsets_from_positions(X&& positions) {
+    const auto from = view(positions);
+    const std::int64_t length = from.extent(0);
+    std::vector<std::int64_t> cu_seqlens(1, 0);
+    for (std::int64_t i = 1; i < length; ++i) {
+        if (from(i) == 0 || std::int64_t{from(i)} - 1 != std::int64_t{from(i - 1)}) cu_seqlens.push_back(i);
+    }
+    if (length > 0) cu_seqlens.push_back(length);
+    return cu_seqlens;
+}
+
+// What fixed_offsets(…) would throw.
+template <OffsetArray R, IndexArray Out>
+[[nodiscard]] Status check_fixed_offsets(R&& cu_seqlens, Out&& out) {
+    const auto borrowed = offsets(cu_seqlens);
+    const std::int64_t count = borrowed.count();
+    if (const Status status = check(borrowed, count < 1 ? 0 : borrowed[count - 1]); !status.ok()) return status;
+    const std::int64_t room = view(out).extent(0);
+    if (count > room) return make_status(Kind::offsets_count, 0, 0, room, count);
+    if (const Status status = detail::check_apart(out, borrowed); !status.ok()) return status;
+    return detail::check_index_array(out, room, borrowed[count - 1]);
+}
+
+// The same documents as an array of as many offsets as `out` has, whatever the batch: the last one repeats (a CUDA graph
+// that is captured once reads as many at every step). Errors, before anything is written: illegal offsets, more of them
+// than `out` has room for, numbers that do not fit, overlap. Host only; contract line: as local_offsets.
+template <class D, OffsetArray R, IndexArray Out>
+    requires detail::HostExec<D>
+void fixed_offsets(const detail::ExecBase<D>&, R&& cu_seqlens, Out&& out) {
+    throw_if_bad(check_fixed_offsets(cu_seqlens, out));
+    const auto borrowed = offsets(cu_seqlens);
+    const auto to = detail::line(out);
+    for (std::int64_t i = 0; i < view(out).extent(0); ++i)
+        to[i] = static_cast<element_of<Out>>(borrowed[i < borrowed.documents() ? i : borrowed.documents()]);
 }
 
 }  // namespace seqpar

@@ -1,5 +1,5 @@
-// Padding: offsets whose documents, or whose total, are multiples of a number. Not here: which number
-// (layout/multiples.hpp), and which slots are pads (layout/padded.hpp).
+// Padding: offsets whose documents, or whose total, are multiples of a number, and the numbers that trainers use.
+// Not here: the least legal one (layout/multiples.hpp), and which slots are pads (layout/padded.hpp).
 #pragma once
 
 #include <seqpar/index/detail/index_array.hpp>
@@ -7,6 +7,29 @@
 #include <seqpar/layout/multiples.hpp>
 
 namespace seqpar {
+
+// The multiple that trainers pad a document to: 2 cp tp, and tp on one rank. Legal for every layout over the documents
+// whose policy needs 2 cp; see pad_multiple for the least one.
+[[nodiscard]] constexpr std::int64_t customary_multiple(int cp, int tp = 1) {
+    if (cp < 1 || tp < 1) throw_if_bad(make_status(Kind::ranks, 0, 0, 1, cp < tp ? cp : tp));
+    return std::int64_t{cp == 1 ? 1 : 2} * cp * tp;
+}
+
+// What the matrix products of an 8-bit format see.
+enum class MatrixInput : unsigned char {
+    cp_shard,     // the shard of a CP rank (gathered over TP)
+    tp_sp_shard,  // its part of one TP rank
+};
+
+// The same for 8-bit formats, whose scales cover `block` (16, 32 or 128) rows of what a matrix product sees: the least
+// common multiple of customary_multiple and block * cp, or block * cp * tp (LAYOUTS section 7). Source:
+// TransformerEngine's recipes.
+[[nodiscard]] constexpr std::int64_t block_multiple(int cp, int tp, std::int64_t block, MatrixInput sees) {
+    const std::int64_t customary = customary_multiple(cp, tp);
+    if (block < 1) throw_if_bad(make_status(Kind::policy, 0, 0, 1, block));
+    const std::int64_t parts = std::int64_t{cp} * (sees == MatrixInput::cp_shard ? 1 : tp);
+    return common_multiple(customary, detail::saturating_product(block, parts));
+}
 
 namespace detail {
 

@@ -1,0 +1,98 @@
+// Plans: the worked examples of LAYOUTS sections 2 and 3, and the solvers against plain loops on random work.
+#include "support.hpp"
+
+#include <seqpar/balance/plans.hpp>
+
+using namespace test;
+
+namespace {
+
+Lists of_runs(const std::vector<std::vector<sp::Run>>& runs, std::int64_t length) {
+    const sp::RunTable table(runs, length);
+    return shards(table.layout());
+}
+
+// The least loaded rank with room, by looking at all of them.
+Lists plain_min_heap(const List& work, std::size_t ranks) {
+    List order = range(0, static_cast<std::int64_t>(work.size()));
+    const auto of = [&](std::int64_t chunk) { return work[static_cast<std::size_t>(chunk)]; };
+    std::sort(order.begin(), order.end(),
+              [&](std::int64_t a, std::int64_t b) { return of(a) != of(b) ? of(a) > of(b) : a > b; });
+    Lists parts(ranks);
+    List load(ranks);
+    for (const std::int64_t chunk : order) {
+        std::size_t least = ranks;
+        for (std::size_t r = 0; r < ranks; ++r) {
+            const bool room = parts[r].size() < (work.size() + ranks - 1) / ranks;
+            if (room && (least == ranks || load[r] < load[least])) least = r;
+        }
+        parts[least].push_back(chunk);
+        load[least] += of(chunk);
+    }
+    return parts;
+}
+
+}  // namespace
+
+TEST_CASE("the worked examples of C, D and J") {
+    const List cu{0, 8, 12};
+    CHECK(of_runs(sp::per_document_runs(sp::offsets(cu), 12, 2), 12) ==
+          Lists{{0, 1, 6, 7, 2, 3}, {4, 5, 8, 11, 9, 10}});
+    const List work{1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 4};
+    CHECK(of_runs(sp::block_runs(sp::ptrr_parts(work, 2), 1, 12), 12) ==
+          Lists{{1, 3, 4, 7, 8, 10}, {0, 2, 5, 6, 9, 11}});
+    const auto magi = [&](std::int64_t chunk) {
+        const List area = sp::chunk_work(sp::offsets(cu), 12, chunk, sp::Mask::causal);
+        return of_runs(sp::block_runs(sp::sorted_parts(sp::min_heap_parts(area, 2)), chunk, 12), 12);
+    };
+    CHECK(magi(1) == Lists{{4, 7, 8, 9, 10, 11}, {0, 1, 2, 3, 5, 6}});
+    CHECK(magi(2) == Lists{{0, 1, 2, 3, 6, 7}, {4, 5, 8, 9, 10, 11}});
+    CHECK(sp::magi_chunk(12, 2, 2) == 1);
+    CHECK(sp::magi_chunk(12, 2) == 1);
+}
+
+TEST_CASE("the solver of J takes the least loaded rank with room, of equal ones the lowest") {
+    Random random(91);
+    for (int round = 0; round < 200; ++round) {
+        List work(static_cast<std::size_t>(random.between(0, 40)));
+        for (std::int64_t& w : work)
+            w = random.between(0, 6);  // many are equal
+        const int ranks = static_cast<int>(random.between(1, 7));
+        REQUIRE(sp::min_heap_parts(work, ranks) == plain_min_heap(work, static_cast<std::size_t>(ranks)));
+    }
+}
+
+TEST_CASE("older torch's order is the join of the documents' shards, cut; any documents that zigzag deals") {
+    Random random(92);
+    for (int round = 0; round < 100; ++round) {
+        const int ranks = static_cast<int>(random.between(1, 4));
+        const List cu = random_offsets(random, 2 * ranks, 6, 3);
+        List all;
+        for (std::size_t d = 0; d + 1 < cu.size(); ++d) {
+            for (int r = 0; r < ranks; ++r)
+                all = joined(all, moved(formula_a(cu[d + 1] - cu[d], ranks, r), cu[d]));
+        }
+        Lists expected;
+        for (int r = 0; r < ranks; ++r)
+            expected.push_back(part_of(all, r, ranks));
+        REQUIRE(of_runs(sp::per_document_runs(sp::offsets(cu), cu.back(), ranks), cu.back()) == expected);
+    }
+    const List odd{0, 6, 12};
+    const List short_of_it{0, 8};
+    CHECK(thrown([&] { (void)sp::per_document_runs(sp::offsets(odd), 12, 2); }).kind() == sp::Kind::document_multiple);
+    CHECK(thrown([&] { (void)sp::per_document_runs(sp::offsets(short_of_it), 12, 2); }).kind() ==
+          sp::Kind::offsets_total);
+    CHECK(thrown([&] { (void)sp::per_document_runs(sp::offsets(odd), 12, 0); }).kind() == sp::Kind::ranks);
+    // 2^33 positions are runs like any others.
+    const List large{0, std::int64_t{1} << 32, std::int64_t{1} << 33};
+    const auto runs = sp::per_document_runs(sp::offsets(large), large.back(), 4);
+    CHECK(runs[3].back() == sp::Run{(std::int64_t{1} << 32) + (std::int64_t{1} << 31), 0, std::int64_t{1} << 29});
+}
+
+TEST_CASE("the least ranks for a sample of hybrid context parallelism") {
+    CHECK(sp::ranks_needed(4096, 4096, 8) == 1);
+    CHECK(sp::ranks_needed(4097, 4096, 8) == 2);
+    CHECK(sp::ranks_needed(9000, 4096, 8) == 4);
+    CHECK(sp::ranks_needed(20000, 4096, 8) == 8);
+    CHECK(thrown([] { (void)sp::ranks_needed(20000, 4096, 4); }).kind() == sp::Kind::ranks);
+}
