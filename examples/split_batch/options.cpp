@@ -22,15 +22,18 @@ std::int64_t stripe_width(const std::string& layout, std::string_view digits) {
     std::int64_t width = 0;
     const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), width);
     if (error != std::errc{} || end != digits.data() + digits.size() || width < 1) {
-        refuse("--layout", quote(layout), "striped:w with a whole number w of at least 1", text("w = ", quote(std::string(digits))));
+        refuse("--layout", quote(layout), "striped:w with a whole number w of at least 1",
+               text("w = ", quote(std::string(digits))));
     }
     return width;
 }
 
 void parse_layout(Options& options) {
     static constexpr std::pair<std::string_view, LayoutKind> names[] = {
-        {"zigzag", LayoutKind::zigzag},         {"packed-zigzag", LayoutKind::packed_zigzag},
-        {"striped", LayoutKind::striped},       {"contiguous", LayoutKind::contiguous},
+        {"zigzag", LayoutKind::zigzag},
+        {"packed-zigzag", LayoutKind::packed_zigzag},
+        {"striped", LayoutKind::striped},
+        {"contiguous", LayoutKind::contiguous},
         {"packed-contiguous", LayoutKind::packed_contiguous},
     };
     const std::string_view given = options.layout;
@@ -45,20 +48,25 @@ void parse_layout(Options& options) {
             return;
         }
     }
-    refuse("--layout", "", "zigzag, packed-zigzag, striped[:w], contiguous or packed-contiguous", quote(options.layout));
+    refuse("--layout", "", "zigzag, packed-zigzag, striped[:w], contiguous or packed-contiguous",
+           quote(options.layout));
 }
 
 }  // namespace
 
 Options parse_options(int argc, char** argv) {
     Options options;
-    CLI::App app{"Splits a packed multimodal batch over context-parallel ranks (virtual ranks of this process), gathers the vision rows "
-                 "into tokens that are already split, puts everything back together and draws who holds what.",
-                 "split_batch"};
+    CLI::App app{
+        "Splits a packed multimodal batch over context-parallel ranks (virtual ranks of this process), gathers the "
+        "vision rows "
+        "into tokens that are already split, puts everything back together and draws who holds what.",
+        "split_batch"};
     app.add_option("--input", options.input, "safetensors file with the batch")->capture_default_str();
-    app.add_option("--layout", options.layout, "zigzag, packed-zigzag, striped[:w], contiguous or packed-contiguous")->capture_default_str();
+    app.add_option("--layout", options.layout, "zigzag, packed-zigzag, striped[:w], contiguous or packed-contiguous")
+        ->capture_default_str();
     app.add_option("--cp", options.cp, "context-parallel ranks")->capture_default_str();
-    app.add_option("--tp", options.tp, "tensor-parallel ranks that split each shard once more (TP-SP)")->capture_default_str();
+    app.add_option("--tp", options.tp, "tensor-parallel ranks that split each shard once more (TP-SP)")
+        ->capture_default_str();
     app.add_option("--out", options.out, "folder that is written")->capture_default_str();
     try {
         app.parse(argc, argv);

@@ -26,20 +26,23 @@ OwnershipPanel panel(const Batch& batch, std::string name, int ranks, const Owne
     result.name = std::move(name);
     result.ranks = ranks;
     result.length = ownership.cu_seqlens.back();
-    for (const auto& segment : ownership.segments) result.segments.push_back({segment.begin, segment.length, segment.rank});
+    for (const auto& segment : ownership.segments)
+        result.segments.push_back({segment.begin, segment.length, segment.rank});
     const auto shift = [&](std::int64_t document) {  // from a token of the batch to its padded position
         const std::size_t d = static_cast<std::size_t>(document);
         return std::int64_t{ownership.cu_seqlens[d]} - batch.cu_seqlens[d];
     };
     for (std::size_t d = 0; d < batch.documents.size(); ++d) {
         const std::int64_t moved = shift(static_cast<std::int64_t>(d));
-        result.documents.push_back({batch.documents[d], ownership.cu_seqlens[d], ownership.cu_seqlens[d + 1], batch.cu_seqlens[d + 1] + moved});
+        result.documents.push_back({batch.documents[d], ownership.cu_seqlens[d], ownership.cu_seqlens[d + 1],
+                                    batch.cu_seqlens[d + 1] + moved});
     }
     for (const VisionSpan& span : batch.spans) {
         const std::int64_t moved = shift(span.document);
         result.vision.push_back({span.begin + moved, span.end + moved, span.kind == VisionKind::video});
     }
-    for (const std::int64_t work : ownership.work) result.work.push_back(share(work, ownership.work));
+    for (const std::int64_t work : ownership.work)
+        result.work.push_back(share(work, ownership.work));
     result.imbalance = ownership.imbalance;
     return result;
 }
@@ -47,24 +50,29 @@ OwnershipPanel panel(const Batch& batch, std::string name, int ranks, const Owne
 }  // namespace
 
 void print_table(const Batch& batch, const Options& options, const SplitResult& result, const Ownership& contiguous) {
-    std::printf("%s: %lld tokens in %zu documents, %lld image rows, %lld video rows of %lld bytes\n", batch.file.c_str(),
-                static_cast<long long>(batch.tokens()), batch.documents.size(), static_cast<long long>(batch.image.rows),
-                static_cast<long long>(batch.video.rows), static_cast<long long>(batch.image.width));
-    std::printf("layout %s over %d x %d ranks (CP x TP-SP), padded to %d positions\n\n", options.layout.c_str(), options.cp, options.tp,
-                result.ownership.cu_seqlens.back());
+    std::printf("%s: %lld tokens in %zu documents, %lld image rows, %lld video rows of %lld bytes\n",
+                batch.file.c_str(), static_cast<long long>(batch.tokens()), batch.documents.size(),
+                static_cast<long long>(batch.image.rows), static_cast<long long>(batch.video.rows),
+                static_cast<long long>(batch.image.width));
+    std::printf("layout %s over %d x %d ranks (CP x TP-SP), padded to %d positions\n\n", options.layout.c_str(),
+                options.cp, options.tp, result.ownership.cu_seqlens.back());
     std::printf("rank  tokens    real     pad   image   video  labels  attention work   share\n");
     for (std::size_t r = 0; r < result.ranks.size(); ++r) {
         const RankData& rank = result.ranks[r];
         const auto real = std::ranges::count_if(rank.source, [](std::int64_t s) { return s >= 0; });
-        std::printf("%4zu %7lld %7lld %7lld %7lld %7lld %7lld %15lld %6.2f%%\n", r, static_cast<long long>(rank.slots()), count(real),
-                    static_cast<long long>(rank.slots()) - count(real), count(std::ranges::count(rank.bank, 0)), count(std::ranges::count(rank.bank, 1)),
-                    count(std::ranges::count_if(rank.labels, [&](std::int64_t l) { return l != batch.token.ignore_index; })),
-                    static_cast<long long>(rank.work), 100.0 * share(rank.work, result.ownership.work));
+        std::printf(
+            "%4zu %7lld %7lld %7lld %7lld %7lld %7lld %15lld %6.2f%%\n", r, static_cast<long long>(rank.slots()),
+            count(real), static_cast<long long>(rank.slots()) - count(real), count(std::ranges::count(rank.bank, 0)),
+            count(std::ranges::count(rank.bank, 1)),
+            count(std::ranges::count_if(rank.labels, [&](std::int64_t l) { return l != batch.token.ignore_index; })),
+            static_cast<long long>(rank.work), 100.0 * share(rank.work, result.ownership.work));
     }
-    if (options.tp > 1) std::printf("      (labels are not split over TP: each rank counts those of its whole CP shard)\n");
-    std::printf("\nimbalance (greatest work over the mean): %.3f here, %.3f for the contiguous layout\n\nverified:\n", result.ownership.imbalance,
-                contiguous.imbalance);
-    for (const std::string& claim : result.verified) std::printf("  %s\n", claim.c_str());
+    if (options.tp > 1)
+        std::printf("      (labels are not split over TP: each rank counts those of its whole CP shard)\n");
+    std::printf("\nimbalance (greatest work over the mean): %.3f here, %.3f for the contiguous layout\n\nverified:\n",
+                result.ownership.imbalance, contiguous.imbalance);
+    for (const std::string& claim : result.verified)
+        std::printf("  %s\n", claim.c_str());
 }
 
 void write_rank_files(const Batch& batch, const Options& options, const SplitResult& result, OutputFolder& folder) {
@@ -91,10 +99,12 @@ void write_rank_files(const Batch& batch, const Options& options, const SplitRes
     }
 }
 
-void draw_ownership(const Batch& batch, const Options& options, const SplitResult& result, const Ownership& contiguous, OutputFolder& folder) {
+void draw_ownership(const Batch& batch, const Options& options, const SplitResult& result, const Ownership& contiguous,
+                    OutputFolder& folder) {
     const int ranks = options.cp * options.tp;
     OwnershipPicture picture;
-    picture.title = text(batch.documents.size(), " documents, ", batch.tokens(), " tokens, ", ranks, ranks == 1 ? " rank" : " ranks", ": who holds what");
+    picture.title = text(batch.documents.size(), " documents, ", batch.tokens(), " tokens, ", ranks,
+                         ranks == 1 ? " rank" : " ranks", ": who holds what");
     picture.panels.push_back(panel(batch, options.layout, ranks, result.ownership));
     if (options.kind != LayoutKind::contiguous) picture.panels.push_back(panel(batch, "contiguous", ranks, contiguous));
     draw_ownership_png(picture, folder.file("ownership.png"));

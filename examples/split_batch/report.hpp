@@ -12,7 +12,8 @@ namespace example {
 void print_table(const Batch& batch, const Options& options, const SplitResult& result, const Ownership& contiguous);
 
 void write_rank_files(const Batch& batch, const Options& options, const SplitResult& result, OutputFolder& folder);
-void draw_ownership(const Batch& batch, const Options& options, const SplitResult& result, const Ownership& contiguous, OutputFolder& folder);
+void draw_ownership(const Batch& batch, const Options& options, const SplitResult& result, const Ownership& contiguous,
+                    OutputFolder& folder);
 void write_photos(const Batch& batch, const SplitResult& result, OutputFolder& folder);
 
 }  // namespace example

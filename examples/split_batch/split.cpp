@@ -16,7 +16,8 @@ namespace sp = seqpar;
 namespace {
 
 constexpr std::int32_t text_token = -1;  // row and bank of a token that is no placeholder
-constexpr std::int64_t max_bytes = std::int64_t{8} << 30;  // of all embeddings: virtual ranks share this machine's memory
+constexpr std::int64_t max_bytes = std::int64_t{8}
+                                   << 30;  // of all embeddings: virtual ranks share this machine's memory
 
 // The padded offsets of the batch's documents, for a policy that deals multiples of m: inside documents each is padded, over the
 // whole sequence they stay as they are and the last one grows.
@@ -30,7 +31,9 @@ std::vector<std::int32_t> pad(const Batch& batch, const Policy& policy, bool ins
         sp::padded_offsets(thrust::seq, batch.cu_seqlens, multiple, sp::Tail::last_document, padded);
     }
     const std::int64_t most = max_bytes / (2 * std::max<std::int64_t>(1, batch.image.width));
-    if (padded.back() > most) refuse("--layout", quote(options.layout), text("at most ", most, " positions after padding"), text(padded.back()));
+    if (padded.back() > most)
+        refuse("--layout", quote(options.layout), text("at most ", most, " positions after padding"),
+               text(padded.back()));
     return padded;
 }
 
@@ -45,7 +48,8 @@ auto with_layout(const Batch& batch, const Options& options, Use use) {
     };
     const auto inside_documents = [&](auto policy) {
         const std::vector<std::int32_t> cu = pad(batch, policy, true, options);
-        const auto layout = sp::padded(sp::packed(policy, cu, cu.back(), options.cp), batch.cu_seqlens, cu, batch.tokens());
+        const auto layout =
+            sp::padded(sp::packed(policy, cu, cu.back(), options.cp), batch.cu_seqlens, cu, batch.tokens());
         return use(sp::nested(layout, sp::Contiguous{}, options.tp), cu);
     };
     switch (options.kind) {
@@ -63,7 +67,8 @@ std::vector<sp::bf16> embed(std::span<const std::int64_t> ids, std::int64_t widt
     std::vector<sp::bf16> vectors(ids.size() * static_cast<std::size_t>(width));
     auto to = vectors.begin();
     for (const std::int64_t id : ids) {
-        for (std::int64_t j = 0; j < width; ++j) *to++ = sp::bf16(static_cast<std::uint8_t>((id & 255) + j));
+        for (std::int64_t j = 0; j < width; ++j)
+            *to++ = sp::bf16(static_cast<std::uint8_t>((id & 255) + j));
     }
     return vectors;
 }
@@ -101,19 +106,23 @@ RankData split_rank(const Batch& batch, const Prepared& whole, const Layout& lay
 
     sp::positions(thrust::seq, layout, rank, mine.position);
     sp::sources(thrust::seq, layout, rank, mine.source);
-    sp::shard_batch(thrust::seq, layout, rank,  //
-                    sp::field(batch.input_ids, sp::axis<0>, mine.input_ids).fill(batch.token.pad),
-                    sp::field(whole.labels, sp::axis<0>, mine.labels).fill(batch.token.ignore_index).with(layout.outer(), cp_rank),
-                    sp::field(sp::tensor(batch.position_ids.data(), 3, batch.tokens()), sp::axis<-1>, sp::tensor(mine.position_ids.data(), 3, slots)).fill(0),
-                    sp::field(whole.bank, sp::axis<0>, mine.bank).fill(text_token),
-                    sp::field(whole.row, sp::axis<0>, mine.row).fill(text_token));
+    sp::shard_batch(
+        thrust::seq, layout, rank,  //
+        sp::field(batch.input_ids, sp::axis<0>, mine.input_ids).fill(batch.token.pad),
+        sp::field(whole.labels, sp::axis<0>, mine.labels).fill(batch.token.ignore_index).with(layout.outer(), cp_rank),
+        sp::field(sp::tensor(batch.position_ids.data(), 3, batch.tokens()), sp::axis<-1>,
+                  sp::tensor(mine.position_ids.data(), 3, slots))
+            .fill(0),
+        sp::field(whole.bank, sp::axis<0>, mine.bank).fill(text_token),
+        sp::field(whole.row, sp::axis<0>, mine.row).fill(text_token));
 
     // The tokens are split; now the vision rows land in them, in place, straight from the banks.
     mine.embeddings = embed(mine.input_ids, width);
     const auto embeddings = sp::tensor(mine.embeddings.data(), slots, width);
     const auto image = sp::tensor(batch.image.bytes.data(), batch.image.rows, width);
     const auto video = sp::tensor(batch.video.bytes.data(), batch.video.rows, width);
-    sp::VisionGather{}(thrust::seq, embeddings, sp::row_array(mine.row, mine.bank), sp::banks(image, video), embeddings);
+    sp::VisionGather{}(thrust::seq, embeddings, sp::row_array(mine.row, mine.bank), sp::banks(image, video),
+                       embeddings);
 
     mine.work = sp::causal_work(layout, rank, sp::offsets(batch.cu_seqlens));
     return mine;
@@ -130,21 +139,25 @@ void prove_partition(const Layout& layout, SplitResult& result) {
     std::vector<int> positions(static_cast<std::size_t>(layout.size()));
     std::vector<int> sources(static_cast<std::size_t>(layout.source_size()));
     for (const RankData& rank : result.ranks) {
-        for (const std::int64_t p : rank.position) ++positions[static_cast<std::size_t>(p)];
+        for (const std::int64_t p : rank.position)
+            ++positions[static_cast<std::size_t>(p)];
         for (const std::int64_t s : rank.source) {
             if (s >= 0) ++sources[static_cast<std::size_t>(s)];
         }
     }
     const auto once = [](int n) { return n == 1; };
-    prove(std::ranges::all_of(positions, once), result, text("each of ", positions.size(), " positions is held by one rank, once"));
-    prove(std::ranges::all_of(sources, once), result, text("each of ", sources.size(), " tokens is held by one rank, once"));
+    prove(std::ranges::all_of(positions, once), result,
+          text("each of ", positions.size(), " positions is held by one rank, once"));
+    prove(std::ranges::all_of(sources, once), result,
+          text("each of ", sources.size(), " tokens is held by one rank, once"));
 }
 
 // The shards of all ranks give back the unsplit array. `member` is an array of RankData, [lead, T] or [T].
 template <class T, class Layout, class Shard>
 bool comes_back(const std::vector<T>& unsplit, const Layout& layout, const Shard& shard, std::int64_t lead) {
     std::vector<T> back(unsplit.size());
-    sp::unshard(thrust::seq, layout, sp::shards(shard), sp::axis<1>, sp::tensor(back.data(), lead, layout.source_size()));
+    sp::unshard(thrust::seq, layout, sp::shards(shard), sp::axis<1>,
+                sp::tensor(back.data(), lead, layout.source_size()));
     return back == unsplit;
 }
 
@@ -165,22 +178,26 @@ void prove_unshard(const Batch& batch, const Prepared& whole, const Layout& layo
     prove(comes_back(batch.input_ids, layout, shard_of(&RankData::input_ids, 1), 1) &&
               comes_back(whole.labels, layout.outer(), labels_of, 1) &&
               comes_back(batch.position_ids, layout, shard_of(&RankData::position_ids, 3), 3) &&
-              comes_back(whole.bank, layout, shard_of(&RankData::bank, 1), 1) && comes_back(whole.row, layout, shard_of(&RankData::row, 1), 1),
+              comes_back(whole.bank, layout, shard_of(&RankData::bank, 1), 1) &&
+              comes_back(whole.row, layout, shard_of(&RankData::row, 1), 1),
           result, "unshard gives back ids, labels, position ids, banks and rows, bit for bit");
 }
 
 // Merge on the unsplit sequence, then split: the same as split, then gather.
 template <class Layout>
-void prove_commutes(const Batch& batch, const Prepared& whole, const Layout& layout, const std::vector<std::int32_t>& cu, SplitResult& result) {
+void prove_commutes(const Batch& batch, const Prepared& whole, const Layout& layout,
+                    const std::vector<std::int32_t>& cu, SplitResult& result) {
     const std::int64_t length = layout.size();
     const std::int64_t width = batch.image.width;
     const std::size_t n = static_cast<std::size_t>(length);
     std::vector<std::int64_t> ids(n);
     std::vector<std::int32_t> row(n);
     std::vector<std::int32_t> bank(n);
-    const auto one_rank = sp::padded(sp::Contiguous{}(length, 1), batch.cu_seqlens, cu, batch.tokens());  // pads, splits nothing
+    const auto one_rank =
+        sp::padded(sp::Contiguous{}(length, 1), batch.cu_seqlens, cu, batch.tokens());  // pads, splits nothing
     sp::shard_batch(thrust::seq, one_rank, 0, sp::field(batch.input_ids, sp::axis<0>, ids).fill(batch.token.pad),
-                    sp::field(whole.row, sp::axis<0>, row).fill(text_token), sp::field(whole.bank, sp::axis<0>, bank).fill(text_token));
+                    sp::field(whole.row, sp::axis<0>, row).fill(text_token),
+                    sp::field(whole.bank, sp::axis<0>, bank).fill(text_token));
     std::vector<sp::bf16> merged = embed(ids, width);
     const auto view = sp::tensor(merged.data(), length, width);
     sp::VisionGather{}(thrust::seq, view, sp::row_array(row, bank),
@@ -188,7 +205,8 @@ void prove_commutes(const Batch& batch, const Prepared& whole, const Layout& lay
                                  sp::tensor(batch.video.bytes.data(), batch.video.rows, width)),
                        view);
 
-    const auto unpadded = sp::nested(layout.outer().base(), sp::Contiguous{}, layout.parts());  // `merged` has its pad slots
+    const auto unpadded =
+        sp::nested(layout.outer().base(), sp::Contiguous{}, layout.parts());  // `merged` has its pad slots
     bool same = true;
     for (int r = 0; r < layout.ranks(); ++r) {
         const RankData& mine = result.ranks[static_cast<std::size_t>(r)];
@@ -211,7 +229,8 @@ void rebuild_banks(const Batch& batch, SplitResult& result) {
                                     sp::row_array(mine.row, mine.bank), sp::no_gradient, banks, sp::Store{});
     }
     prove(result.image_bank == batch.image.bytes && result.video_bank == batch.video.bytes, result,
-          text("all ", batch.image.rows, " image rows and ", batch.video.rows, " video rows come back from the ranks' embeddings, bit for bit"));
+          text("all ", batch.image.rows, " image rows and ", batch.video.rows,
+               " video rows come back from the ranks' embeddings, bit for bit"));
 }
 
 template <class Layout>
@@ -221,7 +240,8 @@ Ownership describe(const Batch& batch, const Layout& layout, const std::vector<s
     for (int r = 0; r < layout.ranks(); ++r) {
         auto cursor = sp::runs(layout, r, 0, layout.slots(r));
         sp::Run run;
-        while (cursor.next(run)) result.segments.push_back({run.position, run.length, r});
+        while (cursor.next(run))
+            result.segments.push_back({run.position, run.length, r});
         result.work.push_back(sp::causal_work(layout, r, sp::offsets(batch.cu_seqlens)));
     }
     std::ranges::sort(result.segments, {}, &Ownership::Segment::begin);
@@ -235,7 +255,8 @@ SplitResult split(const Batch& batch, const Options& options) {
     const Prepared whole = prepare(batch);
     return with_layout(batch, options, [&](const auto& layout, const std::vector<std::int32_t>& cu) {
         SplitResult result;
-        for (int r = 0; r < layout.ranks(); ++r) result.ranks.push_back(split_rank(batch, whole, layout, r));
+        for (int r = 0; r < layout.ranks(); ++r)
+            result.ranks.push_back(split_rank(batch, whole, layout, r));
         result.ownership = describe(batch, layout, cu);
         prove_partition(layout, result);
         prove_commutes(batch, whole, layout, cu, result);
@@ -246,8 +267,9 @@ SplitResult split(const Batch& batch, const Options& options) {
 }
 
 Ownership ownership(const Batch& batch, const Options& options) {
-    return with_layout(batch, options,
-                       [&](const auto& layout, const std::vector<std::int32_t>& cu) { return describe(batch, layout, cu); });
+    return with_layout(batch, options, [&](const auto& layout, const std::vector<std::int32_t>& cu) {
+        return describe(batch, layout, cu);
+    });
 }
 
 }  // namespace example

@@ -15,15 +15,15 @@ namespace example {
 
 // What one rank holds, T slots of width H.
 struct RankData {
-    std::vector<std::int64_t> position;       // [T] on the padded sequence axis
-    std::vector<std::int64_t> source;         // [T] in the unpadded batch, or -1
-    std::vector<std::int64_t> input_ids;      // [T]
-    std::vector<std::int64_t> labels;         // [T of the CP shard] shifted; TP does not split them
-    std::vector<std::int32_t> position_ids;   // [3, T]
-    std::vector<std::int32_t> bank;           // [T] -1 text, 0 image, 1 video
-    std::vector<std::int32_t> row;            // [T] in its bank, or -1
-    std::vector<seqpar::bf16> embeddings;     // [T, H]
-    std::int64_t work = 0;                    // causal attention work of its real tokens
+    std::vector<std::int64_t> position;      // [T] on the padded sequence axis
+    std::vector<std::int64_t> source;        // [T] in the unpadded batch, or -1
+    std::vector<std::int64_t> input_ids;     // [T]
+    std::vector<std::int64_t> labels;        // [T of the CP shard] shifted; TP does not split them
+    std::vector<std::int32_t> position_ids;  // [3, T]
+    std::vector<std::int32_t> bank;          // [T] -1 text, 0 image, 1 video
+    std::vector<std::int32_t> row;           // [T] in its bank, or -1
+    std::vector<seqpar::bf16> embeddings;    // [T, H]
+    std::int64_t work = 0;                   // causal attention work of its real tokens
 
     [[nodiscard]] std::int64_t slots() const { return static_cast<std::int64_t>(input_ids.size()); }
 };
@@ -46,7 +46,7 @@ struct SplitResult {
     Ownership ownership;
     std::vector<std::uint8_t> image_bank;  // rebuilt from the embeddings that the ranks hold
     std::vector<std::uint8_t> video_bank;
-    std::vector<std::string> verified;     // what was proved, a line each
+    std::vector<std::string> verified;  // what was proved, a line each
 };
 
 // Splits the batch over options.cp * options.tp virtual ranks. Everything that it claims in `verified` was compared bit for bit;

@@ -69,8 +69,11 @@ int main() {
 
         const std::int64_t unit = 2 * ranks;  // documents of 3, 0, 2, 1 units and a repeated last offset
         const std::vector<std::int64_t> cu = {0, 3 * unit, 3 * unit, 5 * unit, 6 * unit, 6 * unit};
-        const std::vector<std::int32_t> real = {0, static_cast<std::int32_t>(3 * unit - 1), static_cast<std::int32_t>(3 * unit - 1),
-                                                static_cast<std::int32_t>(4 * unit), static_cast<std::int32_t>(4 * unit + 1),
+        const std::vector<std::int32_t> real = {0,
+                                                static_cast<std::int32_t>(3 * unit - 1),
+                                                static_cast<std::int32_t>(3 * unit - 1),
+                                                static_cast<std::int32_t>(4 * unit),
+                                                static_cast<std::int32_t>(4 * unit + 1),
                                                 static_cast<std::int32_t>(4 * unit + 1)};
         const sp::Offsets<std::int64_t> padded_offsets(on_device(cu), 6);
         const sp::Offsets<std::int32_t> real_offsets(on_device(real), 6);
@@ -83,7 +86,8 @@ int main() {
     }
     // Rank 0 holds 4 5 6 0, rank 1 holds 1 2 3.
     const sp::RunTableView table{on_device(std::vector<sp::Run>{{4, 0, 3}, {0, 3, 1}, {1, 0, 3}}),
-                                 on_device(std::vector<std::int64_t>{0, 2, 3}), on_device(std::vector<std::int64_t>{1, 2, 0}), 7, 2};
+                                 on_device(std::vector<std::int64_t>{0, 2, 3}),
+                                 on_device(std::vector<std::int64_t>{1, 2, 0}), 7, 2};
     laws_hold("permuted", sp::Permuted(table));
     std::printf("%d layouts, %d failures\n", layouts, failures);
     return failures == 0 ? 0 : 1;

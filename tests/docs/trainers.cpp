@@ -225,6 +225,7 @@ TEST_CASE("order conversions as docs/trainers.md spells them") {
     const sp::RelayoutPlan plan = sp::relayout(layout, sp::Contiguous{}(S, cp), 0);  // one all-to-all: slots and splits
     sp::roll_index(thrust::seq, layout, 0, cu, -1, next);                            // MTP: whose value a slot gets
     const auto halo = sp::halo_positions(layout, 0, sp::Side::left, 2, sp::offsets(cu));  // convolutions
+    const auto crossing = sp::halo_positions(layout, 0, sp::Side::left, 2);  // the same across documents
     // [order]
 
     CHECK(undo == List{0, 1, 6, 7, 8, 9, 2, 3, 4, 10, 11, 5});
@@ -232,6 +233,7 @@ TEST_CASE("order conversions as docs/trainers.md spells them") {
     CHECK(plan.send_splits == List{2, 4});
     CHECK(next == List{1, 2, 7, -1, 9, -1});
     CHECK(halo == List{-1, -1, 4, 5, -1, -1, 9, 10});
+    CHECK(crossing == List{-1, -1, 4, 5, 6, 7, 9, 10});
 }
 
 namespace {

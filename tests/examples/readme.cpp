@@ -73,7 +73,8 @@ std::string region(const std::string& source) {
     const std::size_t begin = source.find(mark) + mark.size();
     std::istringstream lines(source.substr(begin, source.find(mark, begin) - begin));
     std::string text;
-    for (std::string line; std::getline(lines, line);) text += (line.starts_with("    ") ? line.substr(4) : line) + "\n";
+    for (std::string line; std::getline(lines, line);)
+        text += (line.starts_with("    ") ? line.substr(4) : line) + "\n";
     return text;
 }
 

@@ -8,9 +8,9 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <map>
 #include <numeric>
@@ -34,7 +34,8 @@ struct Outcome {
 Outcome run(const TemporaryFolder& folder, const std::string& arguments) {
     const std::string out = (folder / "stdout").string();
     const std::string err = (folder / "stderr").string();
-    const int status = std::system((std::string(SEQPAR_PROGRAM_SPLIT_BATCH) + " " + arguments + " >" + out + " 2>" + err).c_str());
+    const int status =
+        std::system((std::string(SEQPAR_PROGRAM_SPLIT_BATCH) + " " + arguments + " >" + out + " 2>" + err).c_str());
     return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, contents_of(out), contents_of(err)};
 }
 
@@ -57,19 +58,22 @@ Ints deal(const std::string& layout, std::int64_t begin, std::int64_t length, in
         }
     } else if (layout.ends_with("zigzag") && ranks > 1) {
         const std::int64_t c = length / (2 * ranks);
-        for (std::int64_t i = 0; i < c; ++i) result.push_back(begin + rank * c + i);
-        for (std::int64_t i = 0; i < c; ++i) result.push_back(begin + (2 * ranks - 1 - rank) * c + i);
+        for (std::int64_t i = 0; i < c; ++i)
+            result.push_back(begin + rank * c + i);
+        for (std::int64_t i = 0; i < c; ++i)
+            result.push_back(begin + (2 * ranks - 1 - rank) * c + i);
     } else {
         const std::int64_t c = length / ranks;
-        for (std::int64_t i = 0; i < c; ++i) result.push_back(begin + rank * c + i);
+        for (std::int64_t i = 0; i < c; ++i)
+            result.push_back(begin + rank * c + i);
     }
     return result;
 }
 
 struct Reference {
-    Ints cu;              // padded
+    Ints cu;               // padded
     std::vector<Ints> cp;  // positions of each CP rank
-    Ints source;          // of each position
+    Ints source;           // of each position
 };
 
 Reference reference(const Case& c, const Ints& real) {
@@ -81,7 +85,8 @@ Reference reference(const Case& c, const Ints& real) {
     Reference result;
     result.cu = real;
     if (packed) {
-        for (std::size_t d = 1; d < real.size(); ++d) result.cu[d] = result.cu[d - 1] + up(real[d] - real[d - 1], m);
+        for (std::size_t d = 1; d < real.size(); ++d)
+            result.cu[d] = result.cu[d - 1] + up(real[d] - real[d - 1], m);
     } else {
         result.cu.back() = up(real.back(), m);
     }
@@ -99,7 +104,8 @@ Reference reference(const Case& c, const Ints& real) {
     }
     result.source.assign(static_cast<std::size_t>(result.cu.back()), -1);
     for (std::size_t d = 0; d + 1 < real.size(); ++d) {
-        for (std::int64_t i = 0; i < real[d + 1] - real[d]; ++i) result.source[static_cast<std::size_t>(result.cu[d] + i)] = real[d] + i;
+        for (std::int64_t i = 0; i < real[d + 1] - real[d]; ++i)
+            result.source[static_cast<std::size_t>(result.cu[d] + i)] = real[d] + i;
     }
     return result;
 }
@@ -131,7 +137,8 @@ void holds_what_it_should(const fs::path& input, const fs::path& out, const Case
         }
     }
     for (std::size_t d = 0; d + 1 < real.size(); ++d) {
-        for (std::int64_t t = real[d]; t + 1 < real[d + 1]; ++t) shifted[static_cast<std::size_t>(t)] = labels[static_cast<std::size_t>(t) + 1];
+        for (std::int64_t t = real[d]; t + 1 < real[d + 1]; ++t)
+            shifted[static_cast<std::size_t>(t)] = labels[static_cast<std::size_t>(t) + 1];
     }
     const auto banks = std::map<std::int64_t, std::string>{{0, "image_bank"}, {1, "video_bank"}};
 
@@ -146,12 +153,14 @@ void holds_what_it_should(const fs::path& input, const fs::path& out, const Case
         const auto source = [&](std::int64_t p) { return expected.source[static_cast<std::size_t>(p)]; };
         const auto take = [&](const Ints& whole, const Ints& positions, std::int64_t fill) {
             Ints result;
-            for (const std::int64_t p : positions) result.push_back(source(p) < 0 ? fill : whole[static_cast<std::size_t>(source(p))]);
+            for (const std::int64_t p : positions)
+                result.push_back(source(p) < 0 ? fill : whole[static_cast<std::size_t>(source(p))]);
             return result;
         };
         CHECK(ints<std::int64_t>(file, "position") == mine);
         Ints sources;
-        for (const std::int64_t p : mine) sources.push_back(source(p));
+        for (const std::int64_t p : mine)
+            sources.push_back(source(p));
         CHECK(ints<std::int64_t>(file, "source") == sources);
         CHECK(ints<std::int64_t>(file, "input_ids") == take(ids, mine, 151643));
         CHECK(ints<std::int64_t>(file, "labels") == take(shifted, shard, -100));
@@ -159,7 +168,8 @@ void holds_what_it_should(const fs::path& input, const fs::path& out, const Case
         CHECK(ints<std::int32_t>(file, "row") == take(row, mine, -1));
         Ints axes;
         for (std::size_t a = 0; a < 3; ++a) {
-            const Ints one(position_ids.begin() + static_cast<std::ptrdiff_t>(a * tokens), position_ids.begin() + static_cast<std::ptrdiff_t>((a + 1) * tokens));
+            const Ints one(position_ids.begin() + static_cast<std::ptrdiff_t>(a * tokens),
+                           position_ids.begin() + static_cast<std::ptrdiff_t>((a + 1) * tokens));
             const Ints local = take(one, mine, 0);
             axes.insert(axes.end(), local.begin(), local.end());
         }
@@ -176,7 +186,8 @@ void holds_what_it_should(const fs::path& input, const fs::path& out, const Case
                 std::int64_t value = (id + j) % 256;
                 if (s >= 0 && bank[static_cast<std::size_t>(s)] >= 0) {
                     const auto& from = batch.tensors.at(banks.at(bank[static_cast<std::size_t>(s)])).bytes;
-                    value = std::to_integer<std::int64_t>(from[static_cast<std::size_t>(row[static_cast<std::size_t>(s)] * width + j)]);
+                    value = std::to_integer<std::int64_t>(
+                        from[static_cast<std::size_t>(row[static_cast<std::size_t>(s)] * width + j)]);
                 }
                 std::uint16_t bits;
                 std::memcpy(&bits, bytes.data() + 2 * (i * width + j), 2);
@@ -192,7 +203,8 @@ void holds_what_it_should(const fs::path& input, const fs::path& out, const Case
         CHECK(file.metadata.at("cp_rank") == std::to_string(r / c.tp));
         CHECK(file.metadata.at("tp_rank") == std::to_string(r % c.tp));
         std::string list = "[";
-        for (const std::int64_t offset : expected.cu) list += (list.size() > 1 ? "," : "") + std::to_string(offset);
+        for (const std::int64_t offset : expected.cu)
+            list += (list.size() > 1 ? "," : "") + std::to_string(offset);
         CHECK(file.metadata.at("cu_seqlens") == list + "]");
     }
     CHECK_FALSE(fs::exists(out / ("rank-" + std::to_string(c.cp * c.tp) + ".safetensors")));
@@ -202,9 +214,10 @@ void holds_what_it_should(const fs::path& input, const fs::path& out, const Case
 
 TEST_CASE("every rank's file holds what the formulas say, for every layout, one rank, odd ranks and TP-SP") {
     const TemporaryFolder folder;
-    const std::vector<Case> cases = {{"packed-zigzag", 4, 1}, {"packed-zigzag", 2, 2}, {"packed-zigzag", 3, 2}, {"packed-zigzag", 1, 1},
-                                     {"zigzag", 4, 1},        {"zigzag", 1, 3},        {"striped", 5, 1},       {"striped:16", 2, 3},
-                                     {"contiguous", 4, 1},    {"contiguous", 3, 2},    {"packed-contiguous", 4, 1}, {"packed-contiguous", 3, 4}};
+    const std::vector<Case> cases = {
+        {"packed-zigzag", 4, 1}, {"packed-zigzag", 2, 2}, {"packed-zigzag", 3, 2},     {"packed-zigzag", 1, 1},
+        {"zigzag", 4, 1},        {"zigzag", 1, 3},        {"striped", 5, 1},           {"striped:16", 2, 3},
+        {"contiguous", 4, 1},    {"contiguous", 3, 2},    {"packed-contiguous", 4, 1}, {"packed-contiguous", 3, 4}};
     for (const char* name : {"tiny", "batch"}) {
         for (const Case& c : cases) {
             CAPTURE(name);
@@ -213,8 +226,9 @@ TEST_CASE("every rank's file holds what the formulas say, for every layout, one 
             CAPTURE(c.tp);
             const fs::path input = data / (std::string(name) + ".safetensors");
             const fs::path out = folder / "out";
-            const Outcome outcome = run(folder, "--input " + input.string() + " --layout " + c.layout + " --cp " + std::to_string(c.cp) + " --tp " +
-                                                    std::to_string(c.tp) + " --out " + out.string());
+            const Outcome outcome =
+                run(folder, "--input " + input.string() + " --layout " + c.layout + " --cp " + std::to_string(c.cp) +
+                                " --tp " + std::to_string(c.tp) + " --out " + out.string());
             REQUIRE_MESSAGE(outcome.code == 0, outcome.err);
             CHECK(outcome.err.empty());
             CHECK(outcome.out.find("bit for bit") != std::string::npos);
@@ -230,7 +244,9 @@ TEST_CASE("the table shows the recorded facts of the batch under packed-zigzag")
     const Outcome outcome = run(folder, "--out " + (folder / "out").string());
     REQUIRE(outcome.code == 0);
     // rank, tokens, real, pad, image, video, labels
-    const std::vector<std::vector<int>> facts = {{0, 1280, 1251, 29, 55, 15, 1085}, {1, 1280, 1280, 0, 100, 30, 1103}, {2, 1280, 1280, 0, 162, 30, 1042},
+    const std::vector<std::vector<int>> facts = {{0, 1280, 1251, 29, 55, 15, 1085},
+                                                 {1, 1280, 1280, 0, 100, 30, 1103},
+                                                 {2, 1280, 1280, 0, 162, 30, 1042},
                                                  {3, 1280, 1280, 0, 119, 45, 1040}};
     for (const std::vector<int>& fact : facts) {
         std::istringstream lines(outcome.out);
@@ -238,7 +254,8 @@ TEST_CASE("the table shows the recorded facts of the batch under packed-zigzag")
         for (std::string line; std::getline(lines, line);) {
             std::istringstream numbers(line);
             std::vector<int> row(7, -1);
-            for (int& n : row) numbers >> n;
+            for (int& n : row)
+                numbers >> n;
             found = found || row == fact;
         }
         CHECK_MESSAGE(found, "rank " << fact[0]);
@@ -248,24 +265,40 @@ TEST_CASE("the table shows the recorded facts of the batch under packed-zigzag")
 
 TEST_CASE("two runs write the same bytes, and a second run takes the place of the first") {
     const TemporaryFolder folder;
-    const std::string arguments = "--input " + (data / "tiny.safetensors").string() + " --cp 2 --out " + (folder / "out").string();
+    const std::string arguments =
+        "--input " + (data / "tiny.safetensors").string() + " --cp 2 --out " + (folder / "out").string();
     REQUIRE(run(folder, arguments).code == 0);
     std::map<std::string, std::string> first;
-    for (const auto& entry : fs::directory_iterator(folder / "out")) first[entry.path().filename().string()] = contents_of(entry.path());
+    for (const auto& entry : fs::directory_iterator(folder / "out"))
+        first[entry.path().filename().string()] = contents_of(entry.path());
     REQUIRE(first.contains("photo-0.png"));
     REQUIRE(run(folder, arguments).code == 0);
     std::map<std::string, std::string> second;
-    for (const auto& entry : fs::directory_iterator(folder / "out")) second[entry.path().filename().string()] = contents_of(entry.path());
+    for (const auto& entry : fs::directory_iterator(folder / "out"))
+        second[entry.path().filename().string()] = contents_of(entry.path());
     CHECK(first == second);
 }
 
 TEST_CASE("whatever is wrong gives exit code 2, one line on standard error and no output, not even the folder") {
     const TemporaryFolder folder;
-    std::vector<std::string> arguments = {"--layout spiral",   "--layout striped:0", "--layout striped:",  "--layout striped:2x",
-                                          "--cp 0",            "--cp -1",            "--cp two",           "--tp 0",
-                                          "--cp 2000",         "--cp 64 --tp 64",    "--frobnicate",       "--input /no/such/file",
-                                          "--input /",         "--layout striped:100000000", "--layout striped:9223372036854775807", "surplus"};
-    for (const auto& entry : fs::directory_iterator(data / "bad")) arguments.push_back("--input " + entry.path().string());
+    std::vector<std::string> arguments = {"--layout spiral",
+                                          "--layout striped:0",
+                                          "--layout striped:",
+                                          "--layout striped:2x",
+                                          "--cp 0",
+                                          "--cp -1",
+                                          "--cp two",
+                                          "--tp 0",
+                                          "--cp 2000",
+                                          "--cp 64 --tp 64",
+                                          "--frobnicate",
+                                          "--input /no/such/file",
+                                          "--input /",
+                                          "--layout striped:100000000",
+                                          "--layout striped:9223372036854775807",
+                                          "surplus"};
+    for (const auto& entry : fs::directory_iterator(data / "bad"))
+        arguments.push_back("--input " + entry.path().string());
     CHECK(arguments.size() == 16 + 19);
     for (const std::string& given : arguments) {
         CAPTURE(given);
@@ -293,5 +326,6 @@ TEST_CASE("--help prints the options and leaves with 0") {
     const TemporaryFolder folder;
     const Outcome outcome = run(folder, "--help");
     CHECK(outcome.code == 0);
-    for (const char* option : {"--input", "--layout", "--cp", "--tp", "--out"}) CHECK(outcome.out.find(option) != std::string::npos);
+    for (const char* option : {"--input", "--layout", "--cp", "--tp", "--out"})
+        CHECK(outcome.out.find(option) != std::string::npos);
 }

@@ -53,7 +53,8 @@ inline BlockParts empty_parts(int ranks) {
 // reversed; column g is rank g; each rank's blocks ascending. Error: a number of blocks that is no multiple of ranks.
 [[nodiscard]] inline BlockParts ptrr_parts(std::span<const std::int64_t> work, int ranks) {
     BlockParts parts = detail::empty_parts(ranks);
-    if (work.size() % parts.size() != 0) throw_if_bad(make_status(Kind::multiple, 0, 0, ranks, static_cast<std::int64_t>(work.size())));
+    if (work.size() % parts.size() != 0)
+        throw_if_bad(make_status(Kind::multiple, 0, 0, ranks, static_cast<std::int64_t>(work.size())));
     std::vector<std::int64_t> order = detail::numbers(work.size());
     std::stable_sort(order.begin(), order.end(), detail::MoreWork{{work}});
     for (std::size_t i = 0; i < order.size(); ++i) {
@@ -61,7 +62,8 @@ inline BlockParts empty_parts(int ranks) {
         const std::size_t column = i % parts.size();
         parts[row % 2 == 0 ? column : parts.size() - 1 - column].push_back(order[i]);
     }
-    for (auto& part : parts) std::sort(part.begin(), part.end());
+    for (auto& part : parts)
+        std::sort(part.begin(), part.end());
     return parts;
 }
 
@@ -74,7 +76,8 @@ inline BlockParts empty_parts(int ranks) {
     std::stable_sort(order.begin(), order.end(), detail::LessWork{work});
     using Load = std::pair<std::int64_t, std::size_t>;  // of a rank with room, and the rank
     std::priority_queue<Load, std::vector<Load>, std::greater<Load>> open;
-    for (std::size_t r = 0; r < parts.size(); ++r) open.emplace(0, r);
+    for (std::size_t r = 0; r < parts.size(); ++r)
+        open.emplace(0, r);
     for (auto chunk = order.rbegin(); chunk != order.rend(); ++chunk) {
         const auto [load, least] = open.top();
         open.pop();
@@ -91,14 +94,16 @@ inline BlockParts empty_parts(int ranks) {
     std::int64_t next = 0;
     for (std::int64_t r = 0; r < ranks; ++r) {
         const std::int64_t end = next + chunks / ranks + (r < chunks % ranks ? 1 : 0);
-        for (; next < end; ++next) parts[static_cast<std::size_t>(r)].push_back(next);
+        for (; next < end; ++next)
+            parts[static_cast<std::size_t>(r)].push_back(next);
     }
     return parts;
 }
 
 // Each rank's blocks in ascending order, as shards hold them.
 [[nodiscard]] inline BlockParts sorted_parts(BlockParts parts) {
-    for (auto& part : parts) std::sort(part.begin(), part.end());
+    for (auto& part : parts)
+        std::sort(part.begin(), part.end());
     return parts;
 }
 
@@ -117,7 +122,8 @@ enum class Mask : unsigned char { causal, full };
 // The exact area of the mask under each chunk of `width` positions of [0, length): for every query the keys it sees. Positions
 // after the last offset are pads and see nothing. Errors: illegal offsets, offsets longer than `length`.
 template <OffsetInteger Int>
-[[nodiscard]] std::vector<std::int64_t> chunk_work(Offsets<Int> cu_seqlens, std::int64_t length, std::int64_t width, Mask mask) {
+[[nodiscard]] std::vector<std::int64_t> chunk_work(Offsets<Int> cu_seqlens, std::int64_t length, std::int64_t width,
+                                                   Mask mask) {
     const std::int64_t real = cu_seqlens.count() > 0 ? cu_seqlens[cu_seqlens.count() - 1] : 0;
     throw_if_bad(check(cu_seqlens, (std::min)(real, length)));
     if (width < 1) throw_if_bad(make_status(Kind::policy, 0, 0, 1, width));
@@ -149,7 +155,8 @@ template <OffsetInteger Int>
 }
 
 // The runs of each rank where block b is positions [b width, (b + 1) width) of [0, length); the last one may be short.
-[[nodiscard]] inline std::vector<std::vector<Run>> block_runs(const BlockParts& parts, std::int64_t width, std::int64_t length) {
+[[nodiscard]] inline std::vector<std::vector<Run>> block_runs(const BlockParts& parts, std::int64_t width,
+                                                              std::int64_t length) {
     if (width < 1) throw_if_bad(make_status(Kind::policy, 0, 0, 1, width));
     std::vector<std::vector<Run>> runs(parts.size());
     for (std::size_t r = 0; r < parts.size(); ++r) {
@@ -177,7 +184,8 @@ template <OffsetInteger Int>
             for (Run run; cursor.next(run);) {
                 for (run.position += cu_seqlens[d]; run.length > 0;) {
                     const std::int64_t taken = ranks == 1 ? run.length : (std::min)(run.length, share - filled % share);
-                    parts[ranks == 1 ? 0 : static_cast<std::size_t>(filled / share)].push_back({run.position, 0, taken});
+                    parts[ranks == 1 ? 0 : static_cast<std::size_t>(filled / share)].push_back(
+                        {run.position, 0, taken});
                     run = {run.position + taken, 0, run.length - taken};
                     filled += taken;
                 }
@@ -193,7 +201,8 @@ template <OffsetInteger Int>
     if (length < 0) throw_if_bad(make_status(Kind::length, 0, 0, 0, length));
     if (max_tokens_per_rank < 1) throw_if_bad(make_status(Kind::policy, 0, 0, 1, max_tokens_per_rank));
     std::int64_t needed = 1;
-    while (detail::saturating_product(needed, max_tokens_per_rank) < length) needed *= 2;
+    while (detail::saturating_product(needed, max_tokens_per_rank) < length)
+        needed *= 2;
     if (needed > ranks) throw_if_bad(make_status(Kind::ranks, 0, 0, needed, ranks));
     return static_cast<int>(needed);
 }

@@ -33,9 +33,9 @@ using ExecBase = thrust::detail::execution_policy_base<D>;
 
 // Whether `exec` is known to run on the calling thread alone, so that cutting work into pieces gains nothing.
 template <class D>
-inline constexpr bool is_sequential_exec = std::is_same_v<D, thrust::detail::seq_t> ||
-                                           std::is_same_v<D, thrust::system::cpp::detail::par_t> ||
-                                           std::is_same_v<D, thrust::system::cpp::tag>;
+inline constexpr bool is_sequential_exec =
+    std::is_same_v<D, thrust::detail::seq_t> || std::is_same_v<D, thrust::system::cpp::detail::par_t> ||
+    std::is_same_v<D, thrust::system::cpp::tag>;
 template <class A>
 inline constexpr bool is_sequential_exec<
     thrust::detail::execute_with_allocator<A, thrust::system::detail::sequential::execution_policy>> = true;

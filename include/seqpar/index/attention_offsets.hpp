@@ -19,7 +19,7 @@ enum class Half : unsigned char { first, second, both };
 // the shard and counted from its begin, duplicates removed. Source: LAYOUTS F on packed sequences.
 template <OffsetInteger Int>
 struct ShardOffsets {
-    std::vector<Int> cu;                 // from 0 to the tokens that belong to a document; empty where none does
+    std::vector<Int> cu;                  // from 0 to the tokens that belong to a document; empty where none does
     bool begins_inside_document = false;  // the first piece goes on with a document of the rank before
     std::int64_t longest = 0;
 };
@@ -40,7 +40,8 @@ namespace detail {
 template <OffsetInteger Int>
 std::int64_t longest_of(const std::vector<Int>& cu) {
     std::int64_t longest = 0;
-    for (std::size_t i = 1; i < cu.size(); ++i) longest = (std::max)(longest, std::int64_t{cu[i]} - cu[i - 1]);
+    for (std::size_t i = 1; i < cu.size(); ++i)
+        longest = (std::max)(longest, std::int64_t{cu[i]} - cu[i - 1]);
     return longest;
 }
 
@@ -70,7 +71,8 @@ std::int64_t first_at_least(Offsets<Int> cu_seqlens, std::int64_t position) {
 // Source: TransformerEngine's get_cu_seqlens_on_cp_rank. Errors: illegal offsets, a document that ZigZag cannot deal out, one
 // that is longer than its padded length, a rank outside the group.
 template <OffsetInteger Int, OffsetInteger PaddedInt>
-[[nodiscard]] std::vector<Int> valid_offsets(Offsets<Int> cu_seqlens, Offsets<PaddedInt> padded_cu_seqlens, int ranks, int rank, Half half) {
+[[nodiscard]] std::vector<Int> valid_offsets(Offsets<Int> cu_seqlens, Offsets<PaddedInt> padded_cu_seqlens, int ranks,
+                                             int rank, Half half) {
     const auto layout = packed(ZigZag{}, padded_cu_seqlens, padded_cu_seqlens[padded_cu_seqlens.documents()], ranks);
     throw_if_bad(check(padded(layout, cu_seqlens, padded_cu_seqlens, cu_seqlens[cu_seqlens.documents()])));
     throw_if_bad(check_rank(layout, rank));
@@ -79,7 +81,8 @@ template <OffsetInteger Int, OffsetInteger PaddedInt>
         const std::int64_t real = cu_seqlens[d + 1] - cu_seqlens[d];
         const std::int64_t chunk = (padded_cu_seqlens[d + 1] - padded_cu_seqlens[d]) / (2 * std::int64_t{ranks});
         const std::int64_t first = std::clamp<std::int64_t>(real - rank * chunk, 0, chunk);
-        const std::int64_t second = std::clamp<std::int64_t>(real - (2 * std::int64_t{ranks} - 1 - rank) * chunk, 0, chunk);
+        const std::int64_t second =
+            std::clamp<std::int64_t>(real - (2 * std::int64_t{ranks} - 1 - rank) * chunk, 0, chunk);
         const std::int64_t count = (half == Half::second ? 0 : first) + (half == Half::first ? 0 : second);
         valid[static_cast<std::size_t>(d) + 1] = static_cast<Int>(valid[static_cast<std::size_t>(d)] + count);
     }
@@ -98,7 +101,8 @@ template <OffsetInteger Int>
         const std::int64_t middle = (local_cu_seqlens[d] + local_cu_seqlens[d + 1]) / 2;
         const std::int64_t begin = half == Half::second ? middle : local_cu_seqlens[d];
         const std::int64_t end = half == Half::first ? middle : local_cu_seqlens[d + 1];
-        for (std::int64_t slot = begin; slot < end; ++slot) slots.push_back(slot);
+        for (std::int64_t slot = begin; slot < end; ++slot)
+            slots.push_back(slot);
     }
     return slots;
 }
@@ -113,7 +117,8 @@ template <OffsetInteger Int>
     const std::int64_t last = (std::min)(end, cu_seqlens[cu_seqlens.documents()]);
     if (last <= begin) return shard;
     shard.cu.push_back(0);
-    for (std::int64_t i = detail::first_at_least(cu_seqlens, begin); i < cu_seqlens.count() && cu_seqlens[i] < last; ++i) {
+    for (std::int64_t i = detail::first_at_least(cu_seqlens, begin); i < cu_seqlens.count() && cu_seqlens[i] < last;
+         ++i) {
         const Int offset = static_cast<Int>(cu_seqlens[i] - begin);
         if (offset != shard.cu.back()) shard.cu.push_back(offset);
     }
@@ -128,7 +133,8 @@ template <OffsetInteger Int>
 // kept. Source: ring-flash-attention's llama3_flash_attn_prepare_cu_seqlens. Errors: as shard_offsets, and offsets that do not
 // cover total.
 template <OffsetInteger Int>
-[[nodiscard]] QueryKeyOffsets<Int> query_key_offsets(Offsets<Int> cu_seqlens, std::int64_t total, int ranks, int rank, bool causal) {
+[[nodiscard]] QueryKeyOffsets<Int> query_key_offsets(Offsets<Int> cu_seqlens, std::int64_t total, int ranks, int rank,
+                                                     bool causal) {
     const auto [begin, end] = detail::contiguous_shard(total, ranks, rank);
     throw_if_bad(check(cu_seqlens, total));
     std::int64_t left = detail::first_at_least(cu_seqlens, begin);

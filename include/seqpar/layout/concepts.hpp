@@ -30,7 +30,8 @@ struct Run {
 // or -1 for a pad slot; an array's sequence axis has source_size() entries and its shard slots(rank).
 // Arguments out of range are a precondition of every member: operations check them once, not once a token.
 template <class L>
-concept Layout = std::is_trivially_copyable_v<L> && std::is_default_constructible_v<L> && requires(const L& layout, int rank, std::int64_t slot, std::int64_t position) {
+concept Layout = std::is_trivially_copyable_v<L> && std::is_default_constructible_v<L> &&
+    requires(const L& layout, int rank, std::int64_t slot, std::int64_t position) {
     { layout.size() } -> std::same_as<std::int64_t>;
     { layout.source_size() } -> std::same_as<std::int64_t>;
     { layout.ranks() } -> std::same_as<int>;
@@ -62,7 +63,9 @@ using layout_of = decltype(std::declval<const P&>()(std::int64_t{}, int{}));
 
 // Whether a layout may have pad slots (slots whose source is -1): then moves need a fill.
 template <Layout L>
-inline constexpr bool is_padded = requires { requires L::padded; };
+inline constexpr bool is_padded = requires {
+    requires L::padded;
+};
 
 // Whether `policy` can deal `length` positions out to `ranks` ranks.
 template <LayoutPolicy P>
@@ -83,7 +86,10 @@ template <Layout L>
 [[nodiscard]] SEQPAR_HD constexpr Status check(const L& layout) {
     if (layout.ranks() < 1) return make_status(Kind::ranks, 0, 0, 1, layout.ranks());
     if (layout.size() < 0) return make_status(Kind::length, 0, 0, 0, layout.size());
-    if constexpr (requires { { layout.check() } -> std::same_as<Status>; }) return layout.check();
+    if constexpr (requires {
+                      { layout.check() } -> std::same_as<Status>;
+                  })
+        return layout.check();
     return {};
 }
 
@@ -104,7 +110,9 @@ SEQPAR_HD constexpr std::int64_t saturating_product(std::int64_t a, std::int64_t
 // A policy's layout over a length that has passed the policy's check: by its member bind, which need not check again, if any.
 template <LayoutPolicy P>
 SEQPAR_HD constexpr layout_of<P> bind_checked(const P& policy, std::int64_t length, int ranks) {
-    if constexpr (requires { { policy.bind(length, ranks) } -> std::same_as<layout_of<P>>; }) {
+    if constexpr (requires {
+                      { policy.bind(length, ranks) } -> std::same_as<layout_of<P>>;
+                  }) {
         return policy.bind(length, ranks);
     } else {
         return policy(length, ranks);

@@ -22,7 +22,9 @@ public:
         return {static_cast<int>(rank), position - rank * share_};
     }
     SEQPAR_HD constexpr std::int64_t source(std::int64_t position) const { return position; }
-    SEQPAR_HD constexpr Run run_at(int rank, std::int64_t slot) const { return {position(rank, slot), slot, share_ - slot}; }
+    SEQPAR_HD constexpr Run run_at(int rank, std::int64_t slot) const {
+        return {position(rank, slot), slot, share_ - slot};
+    }
 
 private:
     std::int64_t length_ = 0;

@@ -33,15 +33,11 @@ public:
     }
     SEQPAR_HD constexpr std::int64_t source(std::int64_t position) const { return outer_.source(position); }
 
-    SEQPAR_HD constexpr Run source_run(std::int64_t position, std::int64_t& hint) const
-        requires(padded)
-    {
+    SEQPAR_HD constexpr Run source_run(std::int64_t position, std::int64_t& hint) const requires(padded) {
         return outer_.source_run(position, hint);
     }
 
-    SEQPAR_HD constexpr Run run_at(int rank, std::int64_t slot) const
-        requires(RunLayout<L> && RunLayout<layout_of<P>>)
-    {
+    SEQPAR_HD constexpr Run run_at(int rank, std::int64_t slot) const requires(RunLayout<L>&& RunLayout<layout_of<P>>) {
         const int outer_rank = rank / parts_;
         const Run inner = part_layout(outer_rank).run_at(rank % parts_, slot);
         const Run outer = outer_.run_at(outer_rank, inner.position);
@@ -76,7 +72,9 @@ public:
         int outer_rank_;
     };
 
-    SEQPAR_HD constexpr Cursor runs(int rank, std::int64_t first, std::int64_t last) const { return {*this, rank, first, last}; }
+    SEQPAR_HD constexpr Cursor runs(int rank, std::int64_t first, std::int64_t last) const {
+        return {*this, rank, first, last};
+    }
 
     // The outer layout legal, and every outer shard something that the inner policy can deal out.
     [[nodiscard]] SEQPAR_HD constexpr Status check() const {
@@ -90,7 +88,9 @@ public:
     }
 
 private:
-    SEQPAR_HD constexpr layout_of<P> part_layout(int outer_rank) const { return inner_(outer_.slots(outer_rank), parts_); }
+    SEQPAR_HD constexpr layout_of<P> part_layout(int outer_rank) const {
+        return inner_(outer_.slots(outer_rank), parts_);
+    }
 
     L outer_{};
     int parts_ = 1;

@@ -57,8 +57,7 @@ concept OffsetRange = requires(R& range) {
 };
 
 template <class R>
-concept BorrowedOffsetRange =
-    OffsetRange<std::remove_reference_t<R>> &&
+concept BorrowedOffsetRange = OffsetRange<std::remove_reference_t<R>> &&
     (std::is_lvalue_reference_v<R> || std::ranges::enable_borrowed_range<std::remove_cvref_t<R>>);
 
 }  // namespace detail
@@ -66,7 +65,8 @@ concept BorrowedOffsetRange =
 // The offsets of a contiguous container or a span of int32 or int64.
 template <detail::BorrowedOffsetRange R>
 [[nodiscard]] constexpr auto offsets(R&& range) {
-    return Offsets<detail::offset_element<std::remove_reference_t<R>>>{range.data(), static_cast<std::int64_t>(range.size())};
+    return Offsets<detail::offset_element<std::remove_reference_t<R>>>{range.data(),
+                                                                       static_cast<std::int64_t>(range.size())};
 }
 template <OffsetInteger Int, std::size_t N>
 [[nodiscard]] constexpr Offsets<Int> offsets(const Int (&array)[N]) {

@@ -36,9 +36,7 @@ public:
     }
     SEQPAR_HD constexpr std::int64_t source(std::int64_t position) const { return position; }
 
-    SEQPAR_HD constexpr Run run_at(int rank, std::int64_t slot) const
-        requires RunLayout<layout_of<P>>
-    {
+    SEQPAR_HD constexpr Run run_at(int rank, std::int64_t slot) const requires RunLayout<layout_of<P>> {
         if (ranks_ == 1) return {slot, slot, total_ - slot};
         const std::int64_t document = cu_seqlens_.document_of(slot * ranks_);
         const std::int64_t first_slot = cu_seqlens_[document] / ranks_;
@@ -96,7 +94,9 @@ public:
         int rank_;
     };
 
-    SEQPAR_HD constexpr Cursor runs(int rank, std::int64_t first, std::int64_t last) const { return {*this, rank, first, last}; }
+    SEQPAR_HD constexpr Cursor runs(int rank, std::int64_t first, std::int64_t last) const {
+        return {*this, rank, first, last};
+    }
 
     // Offsets legal, every document a multiple of what the policy deals out. Names the first document that is not.
     [[nodiscard]] SEQPAR_HD constexpr Status check() const {

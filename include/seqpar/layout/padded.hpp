@@ -30,9 +30,7 @@ public:
         return source_of(position, padded_.document_of(position)).position;
     }
 
-    SEQPAR_HD constexpr Run run_at(int rank, std::int64_t slot) const
-        requires RunLayout<L>
-    {
+    SEQPAR_HD constexpr Run run_at(int rank, std::int64_t slot) const requires RunLayout<L> {
         return base_.run_at(rank, slot);
     }
     SEQPAR_HD constexpr auto runs(int rank, std::int64_t first, std::int64_t last) const {
@@ -54,7 +52,8 @@ public:
         if (!padded_status.ok()) return padded_status;
         const Status real_status = seqpar::check(real_, real_total_, 1);
         if (!real_status.ok()) return real_status;
-        if (real_.count() != padded_.count()) return make_status(Kind::offsets_count, 1, 0, padded_.count(), real_.count());
+        if (real_.count() != padded_.count())
+            return make_status(Kind::offsets_count, 1, 0, padded_.count(), real_.count());
         for (std::int64_t d = 0; d < padded_.documents(); ++d) {
             const std::int64_t room = padded_[d + 1] - padded_[d];
             const std::int64_t length = real_[d + 1] - real_[d];

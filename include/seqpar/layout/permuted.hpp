@@ -47,7 +47,9 @@ public:
     class Cursor {
     public:
         SEQPAR_HD constexpr Cursor(const Permuted& layout, int rank, std::int64_t first, std::int64_t last)
-            : run_(first < last ? layout.table_.runs + layout.run_of(rank, first) : nullptr), slot_(first), last_(last) {}
+            : run_(first < last ? layout.table_.runs + layout.run_of(rank, first) : nullptr),
+              slot_(first),
+              last_(last) {}
 
         SEQPAR_HD constexpr bool next(Run& run) {
             if (slot_ >= last_) return false;
@@ -65,7 +67,9 @@ public:
         std::int64_t last_;
     };
 
-    SEQPAR_HD constexpr Cursor runs(int rank, std::int64_t first, std::int64_t last) const { return {*this, rank, first, last}; }
+    SEQPAR_HD constexpr Cursor runs(int rank, std::int64_t first, std::int64_t last) const {
+        return {*this, rank, first, last};
+    }
 
     // The runs of each rank join to its shard, and the runs by position join to the sequence. Names run and rank.
     [[nodiscard]] SEQPAR_HD constexpr Status check() const {
@@ -90,7 +94,8 @@ public:
             const std::int64_t number = table_.by_position[i];
             if (number < 0 || number >= count) return make_status(Kind::table, 0, i, count - 1, number, -1);
             const Run run = table_.runs[number];
-            if (run.position != position) return make_status(Kind::table, 0, number, position, run.position, rank_of(number));
+            if (run.position != position)
+                return make_status(Kind::table, 0, number, position, run.position, rank_of(number));
             if (run.length > table_.length - position) {
                 return make_status(Kind::table, 0, number, table_.length - position, run.length, rank_of(number));
             }
@@ -103,7 +108,9 @@ public:
 private:
     struct PositionKey {
         RunTableView table;
-        SEQPAR_HD constexpr std::int64_t operator()(std::int64_t i) const { return table.runs[table.by_position[i]].position; }
+        SEQPAR_HD constexpr std::int64_t operator()(std::int64_t i) const {
+            return table.runs[table.by_position[i]].position;
+        }
     };
     struct SlotKey {
         const Run* runs;

@@ -12,44 +12,44 @@ namespace seqpar {
 // What was wrong. The order is the severity: a max-reduce over ranks keeps the greatest.
 enum class Kind : unsigned char {
     ok = 0,
-    value_lost,      // a value does not fit the type that it is written in
-    row_unused,      // a bank row that no token refers to
-    row_reused,      // a bank row that two tokens refer to
-    row_range,       // a row number outside its bank
-    row_forbidden,   // a placeholder where the rules allow none
-    item_cut,        // a document border or an end of a stream inside a vision item
-    row_count,       // placeholders and bank rows differ in number
-    bank_range,      // a bank number that no bank has
-    rule_repeated,   // two rules for one placeholder id
-    rule_count,      // more rules than there may be
-    overlap,         // an output shares memory with what it is computed from
-    read_only,       // an output that may not be written
-    extent,          // an axis of an array has another length than its partner
-    axes,            // an array has another number of axes
-    element,         // an element of another size, or of a size that moves do not know
-    axis_extent,     // the sequence axis has not the length that the layout calls for
-    shard_count,     // not one shard a rank
-    rank,            // a rank outside the group
-    table,           // a table of runs that is no bijection
-    offsets_order,   // an offset smaller than the one before it
-    offsets_real,    // a document whose real length is longer than its padded one
-    offsets_total,   // the last offset is not the total
-    offsets_first,   // the first offset is not 0
-    offsets_count,   // no offset at all, or two offset arrays of unlike length
+    value_lost,         // a value does not fit the type that it is written in
+    row_unused,         // a bank row that no token refers to
+    row_reused,         // a bank row that two tokens refer to
+    row_range,          // a row number outside its bank
+    row_forbidden,      // a placeholder where the rules allow none
+    item_cut,           // a document border or an end of a stream inside a vision item
+    row_count,          // placeholders and bank rows differ in number
+    bank_range,         // a bank number that no bank has
+    rule_repeated,      // two rules for one placeholder id
+    rule_count,         // more rules than there may be
+    overlap,            // an output shares memory with what it is computed from
+    read_only,          // an output that may not be written
+    extent,             // an axis of an array has another length than its partner
+    axes,               // an array has another number of axes
+    element,            // an element of another size, or of a size that moves do not know
+    axis_extent,        // the sequence axis has not the length that the layout calls for
+    shard_count,        // not one shard a rank
+    rank,               // a rank outside the group
+    table,              // a table of runs that is no bijection
+    offsets_order,      // an offset smaller than the one before it
+    offsets_real,       // a document whose real length is longer than its padded one
+    offsets_total,      // the last offset is not the total
+    offsets_first,      // the first offset is not 0
+    offsets_count,      // no offset at all, or two offset arrays of unlike length
     document_multiple,  // a document whose length the layout cannot deal out
     multiple,           // a length of the whole sequence that the layout cannot deal out
-    length,          // a negative length, or one that overflows
-    policy,          // a parameter of a policy that makes no sense
-    ranks,           // a group of no rank
+    length,             // a negative length, or one that overflows
+    policy,             // a parameter of a policy that makes no sense
+    ranks,              // a group of no rank
 };
 
 // The result of a check, 32 bytes, trivially copyable, comparable over ranks: the greatest `code` is the most severe kind, of
 // one kind the last array, and there the first document or position.
 struct Status {
-    std::uint64_t code = 0;     // kind in 8 bits, array or bank in 8, complement of document or position in 48; 0 is good
+    std::uint64_t code = 0;  // kind in 8 bits, array or bank in 8, complement of document or position in 48; 0 is good
     std::int64_t expected = 0;  // in the unit of the kind
     std::int64_t got = 0;
-    std::int64_t field = 0;     // a further locator: axis, rank, item, or position inside a document
+    std::int64_t field = 0;  // a further locator: axis, rank, item, or position inside a document
 
     [[nodiscard]] SEQPAR_HD constexpr bool ok() const { return code == 0; }
     [[nodiscard]] SEQPAR_HD constexpr Kind kind() const { return static_cast<Kind>(code >> 56); }
@@ -66,7 +66,8 @@ static_assert(sizeof(Status) == 32);
 // A Status of `kind` about array (or bank) `array` at document or position `index`.
 [[nodiscard]] SEQPAR_HD constexpr Status make_status(Kind kind, int array, std::int64_t index, std::int64_t expected,
                                                      std::int64_t got, std::int64_t field = 0) {
-    const std::uint64_t head = (std::uint64_t{static_cast<unsigned char>(kind)} << 8) | (static_cast<unsigned>(array) & 0xFFu);
+    const std::uint64_t head =
+        (std::uint64_t{static_cast<unsigned char>(kind)} << 8) | (static_cast<unsigned>(array) & 0xFFu);
     return {(head << 48) | (~static_cast<std::uint64_t>(index) & Status::index_mask), expected, got, field};
 }
 
@@ -88,23 +89,26 @@ constexpr KindText kind_text(Kind kind) {
     switch (kind) {
         case Kind::ok: return {"ok", "nothing is wrong", nullptr, nullptr, nullptr, ""};
         case Kind::value_lost:
-            return {"value_lost", "a value does not fit the type it is written in", "array", "position", nullptr, "at most "};
-        case Kind::row_unused:
-            return {"row_unused", "no token refers to a bank row", "bank", "row", nullptr, "uses "};
+            return {"value_lost", "a value does not fit the type it is written in", "array", "position", nullptr,
+                    "at most "};
+        case Kind::row_unused: return {"row_unused", "no token refers to a bank row", "bank", "row", nullptr, "uses "};
         case Kind::row_reused:
-            return {"row_reused", "two tokens refer to one bank row", "bank", "position", nullptr, "first use at position "};
+            return {"row_reused", "two tokens refer to one bank row",
+                    "bank",       "position",
+                    nullptr,      "first use at position "};
         case Kind::row_range:
             return {"row_range", "a row number is outside its bank", "bank", "position", nullptr, "a row below "};
         case Kind::row_forbidden:
-            return {"row_forbidden", "a placeholder stands where none may be", "bank", "position", nullptr, "token id other than "};
-        case Kind::item_cut:
-            return {"item_cut", "a vision item is not whole", "bank", "position", "item", "rows "};
+            return {"row_forbidden",       "a placeholder stands where none may be", "bank", "position", nullptr,
+                    "token id other than "};
+        case Kind::item_cut: return {"item_cut", "a vision item is not whole", "bank", "position", "item", "rows "};
         case Kind::row_count:
             return {"row_count", "placeholders and bank rows differ in number", "bank", nullptr, nullptr, "bank rows "};
         case Kind::bank_range:
             return {"bank_range", "a bank number is out of range", nullptr, "position", nullptr, "a bank below "};
         case Kind::rule_repeated:
-            return {"rule_repeated", "two rules have one placeholder id", nullptr, "rule", nullptr, "an id other than "};
+            return {"rule_repeated",    "two rules have one placeholder id", nullptr, "rule", nullptr,
+                    "an id other than "};
         case Kind::rule_count:
             return {"rule_count", "there are too many placeholder rules", nullptr, nullptr, nullptr, "at most "};
         case Kind::overlap:
@@ -116,14 +120,15 @@ constexpr KindText kind_text(Kind kind) {
         case Kind::element: return {"element", "an element has another size", "array", nullptr, nullptr, "bytes "};
         case Kind::axis_extent:
             return {"axis_extent", "the sequence axis does not fit the layout", "array", nullptr, "axis", "length "};
-        case Kind::shard_count: return {"shard_count", "there must be one shard a rank", nullptr, nullptr, nullptr, "shards "};
+        case Kind::shard_count:
+            return {"shard_count", "there must be one shard a rank", nullptr, nullptr, nullptr, "shards "};
         case Kind::rank: return {"rank", "a rank is outside its group", nullptr, nullptr, nullptr, "a rank from 0 to "};
-        case Kind::table:
-            return {"table", "a table of runs is no bijection", nullptr, "run", "rank", ""};
+        case Kind::table: return {"table", "a table of runs is no bijection", nullptr, "run", "rank", ""};
         case Kind::offsets_order:
             return {"offsets_order", "cu_seqlens decreases", "array", "document", nullptr, "an offset of at least "};
         case Kind::offsets_real:
-            return {"offsets_real", "a document is longer than its padded length", nullptr, "document", nullptr, "at most "};
+            return {"offsets_real", "a document is longer than its padded length", nullptr, "document", nullptr,
+                    "at most "};
         case Kind::offsets_total:
             return {"offsets_total", "the last entry of cu_seqlens is not the total", "array", nullptr, nullptr, ""};
         case Kind::offsets_first:
@@ -131,13 +136,19 @@ constexpr KindText kind_text(Kind kind) {
         case Kind::offsets_count:
             return {"offsets_count", "cu_seqlens has a wrong number of entries", "array", nullptr, nullptr, "entries "};
         case Kind::document_multiple:
-            return {"document_multiple", "a document's length is not what the layout can deal out", nullptr, "document", nullptr,
+            return {"document_multiple",
+                    "a document's length is not what the layout can deal out",
+                    nullptr,
+                    "document",
+                    nullptr,
                     "a multiple of "};
         case Kind::multiple:
-            return {"multiple", "the length is not what the layout can deal out", nullptr, nullptr, nullptr,
+            return {"multiple",      "the length is not what the layout can deal out", nullptr, nullptr, nullptr,
                     "a multiple of "};
-        case Kind::length: return {"length", "a length is negative or overflows", nullptr, nullptr, nullptr, "at least "};
-        case Kind::policy: return {"policy", "a parameter of a policy makes no sense", nullptr, nullptr, nullptr, "at least "};
+        case Kind::length:
+            return {"length", "a length is negative or overflows", nullptr, nullptr, nullptr, "at least "};
+        case Kind::policy:
+            return {"policy", "a parameter of a policy makes no sense", nullptr, nullptr, nullptr, "at least "};
         case Kind::ranks: return {"ranks", "a group must have a rank", nullptr, nullptr, nullptr, "at least "};
     }
     return {"unknown", "unknown kind of status", "array", "index", "field", ""};
@@ -161,7 +172,8 @@ inline void append_place(std::string& where, const char* word, std::int64_t valu
     detail::append_place(where, t.array, s.array());
     detail::append_place(where, t.index, s.index());
     detail::append_place(where, t.field, s.field);
-    return line + ": " + where + "expected " + t.expected + std::to_string(s.expected) + ", got " + std::to_string(s.got);
+    return line + ": " + where + "expected " + t.expected + std::to_string(s.expected) + ", got " +
+           std::to_string(s.got);
 }
 
 // Thrown for a caller's mistake that is found on the host, before anything is launched or written.

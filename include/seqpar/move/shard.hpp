@@ -64,7 +64,8 @@ void run_moves(Dispatch tag, const D& exec, const SlotMove<Ls>&... moves) {
 }
 template <Direction To, class D, Layout... Ls>
 void run_moves(NoBackend, const D&, const SlotMove<Ls>&...) {
-    static_assert(is_host_exec<D>, "this execution policy runs on no host: a CUDA one needs #include <seqpar/cuda.hpp>");
+    static_assert(is_host_exec<D>,
+                  "this execution policy runs on no host: a CUDA one needs #include <seqpar/cuda.hpp>");
 }
 
 template <Direction To, class D, Layout L, std::size_t... Int, class... Fields>

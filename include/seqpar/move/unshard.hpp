@@ -16,7 +16,8 @@ struct ShardList {
     std::array<ArrayRef, N> tensors;
 
     Status check(int ranks) const {
-        if (static_cast<std::size_t>(ranks) != N) return make_status(Kind::shard_count, 0, 0, ranks, static_cast<std::int64_t>(N));
+        if (static_cast<std::size_t>(ranks) != N)
+            return make_status(Kind::shard_count, 0, 0, ranks, static_cast<std::int64_t>(N));
         return {};
     }
     template <Layout L>
@@ -76,7 +77,8 @@ struct Joined {
         const int k = axis_index(axis, tensor.axes);
         if (k < 0) return one;  // check_arrays names it
         std::int64_t before = 0;
-        for (int r = 0; r < rank; ++r) before += layout.slots(r);
+        for (int r = 0; r < rank; ++r)
+            before += layout.slots(r);
         if (rank + 1 == layout.ranks() && before + layout.slots(rank) != tensor.extents[k]) {
             throw_if_bad(make_status(Kind::axis_extent, 0, 0, before + layout.slots(rank), tensor.extents[k], k));
         }
@@ -97,15 +99,19 @@ template <MovableTensor First, MovableTensor... Rest>
 [[nodiscard]] auto shards(First&& first, Rest&&... rest) {
     static_assert((std::same_as<detail::element_or_void_t<First>, detail::element_or_void_t<Rest>> && ...),
                   "the shards of one array have one element type");
-    return detail::ShardList<detail::element_or_void_t<First>, 1 + sizeof...(Rest)>{{array_ref(first), array_ref(rest)...}};
+    return detail::ShardList<detail::element_or_void_t<First>, 1 + sizeof...(Rest)>{
+        {array_ref(first), array_ref(rest)...}};
 }
 // shards(callable): the tensor of a rank is callable(rank). Called in order of rank, once to check and once to move, so what it
 // gives must stay: a container by value does not compile.
 template <class Call>
-    requires requires(const Call& call) { { call(0) } -> MovableTensor; }
+    requires requires(const Call& call) {
+        { call(0) } -> MovableTensor;
+    }
 [[nodiscard]] auto shards(Call call) {
     using Result = decltype(std::declval<const Call&>()(0));
-    static_assert(RuntimeTensor<Result> || BorrowedTensor<Result>, "a callable that gives shards must not give containers by value");
+    static_assert(RuntimeTensor<Result> || BorrowedTensor<Result>,
+                  "a callable that gives shards must not give containers by value");
     return detail::ShardCall<Call>{call};
 }
 // stacked(t): a leading axis of ranks, as an all-gather gives it: [P, …, slots, …]. All shards equally long.
@@ -134,11 +140,14 @@ void unshard(const D& exec, const L& layout, const S& source, int axis, const Ar
     throw_if_bad(source.check(layout.ranks()));
     std::int64_t bytes = 0;
     for (int rank = 0; rank < layout.ranks(); ++rank) {
-        bytes += bytes_of(checked_move<Direction::to_whole>(F{source.shard(layout, rank, axis), whole, axis, layout, rank, {}}, rank & 0xFF));
+        bytes += bytes_of(checked_move<Direction::to_whole>(
+            F{source.shard(layout, rank, axis), whole, axis, layout, rank, {}}, rank & 0xFF));
     }
     for (int rank = 0; rank < layout.ranks(); ++rank) {
-        move_slots<Direction::to_whole>(Dispatch{}, exec, bytes,
-                                        checked_move<Direction::to_whole>(F{source.shard(layout, rank, axis), whole, axis, layout, rank, {}}, rank & 0xFF));
+        move_slots<Direction::to_whole>(
+            Dispatch{}, exec, bytes,
+            checked_move<Direction::to_whole>(F{source.shard(layout, rank, axis), whole, axis, layout, rank, {}},
+                                              rank & 0xFF));
     }
 }
 
@@ -153,7 +162,8 @@ void unshard(const detail::ExecBase<D>& exec, const L& layout, const S& source, 
     using O = detail::element_or_void_t<Out>;
     using E = typename S::element;
     static_assert(RuntimeTensor<Out> || WritableTensor<Out>, "the output is read-only");
-    static_assert(std::is_void_v<O> || std::is_void_v<E> || std::same_as<O, E>, "shards and output must have the same element type");
+    static_assert(std::is_void_v<O> || std::is_void_v<E> || std::same_as<O, E>,
+                  "shards and output must have the same element type");
     static_assert(RuntimeTensor<Out> || AxisOf<A, Out> || std::same_as<A, RuntimeAxis>, "the output has no such axis");
     detail::unshard(thrust::detail::derived_cast(exec), layout, source, axis.value, array_ref(out));
 }

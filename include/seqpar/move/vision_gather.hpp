@@ -37,7 +37,8 @@ template <StridedTensor First, StridedTensor... Rest>
     constexpr bool read_only = (!WritableTensor<First> || ... || !WritableTensor<Rest>);
     using T = std::conditional_t<read_only, const V, V>;
     int number = 0;
-    return detail::BankList<T, 1 + sizeof...(Rest)>{{detail::vector_array(first, number++), detail::vector_array(rest, number++)...}};
+    return detail::BankList<T, 1 + sizeof...(Rest)>{
+        {detail::vector_array(first, number++), detail::vector_array(rest, number++)...}};
 }
 
 namespace detail {
@@ -73,14 +74,16 @@ template <StridedTensor X>
 VectorArray<const typename view_of<X>::value_type> read_vectors(X& x, int array) {
     const auto v = view(x);
     using V = view_of<X>;
-    const cuda::std::mdspan<const typename V::value_type, typename V::extents_type, typename V::layout_type> constant(v.data_handle(), v.mapping());
+    const cuda::std::mdspan<const typename V::value_type, typename V::extents_type, typename V::layout_type> constant(
+        v.data_handle(), v.mapping());
     return vector_array(constant, array);
 }
 
 template <class T, std::size_t N>
 BankList<const T, N> read_banks(const BankList<T, N>& list) {
     BankList<const T, N> result;
-    for (std::size_t b = 0; b < N; ++b) result.bank[b] = list.bank[b];
+    for (std::size_t b = 0; b < N; ++b)
+        result.bank[b] = list.bank[b];
     return result;
 }
 
@@ -103,13 +106,15 @@ BankList<G, 1> gradient_banks(const NoGradient&) {
 }
 
 template <class T, class B, std::size_t N>
-Forward<T, B, N> forward_op(const VectorArray<const T>& embeddings, const BankList<const B, N>& banks, const VectorArray<T>& out, bool in_place) {
+Forward<T, B, N> forward_op(const VectorArray<const T>& embeddings, const BankList<const B, N>& banks,
+                            const VectorArray<T>& out, bool in_place) {
     return {embeddings, banks, out, in_place};
 }
 
 template <class Mode, class G, class E, class B, std::size_t N>
-Backward<G, E, B, N, Mode> backward_op(const VectorArray<const G>& d_out, const VectorArray<E>& d_embeddings, const BankList<B, N>& d_banks,
-                                       bool in_place, bool want_embeddings, bool want_banks) {
+Backward<G, E, B, N, Mode> backward_op(const VectorArray<const G>& d_out, const VectorArray<E>& d_embeddings,
+                                       const BankList<B, N>& d_banks, bool in_place, bool want_embeddings,
+                                       bool want_banks) {
     static_assert(!std::is_const_v<E> && !std::is_const_v<B>, "a gradient is read-only");
     return {d_out, d_embeddings, d_banks, in_place, want_embeddings, want_banks};
 }
@@ -131,7 +136,8 @@ struct BasicVisionGather {
     template <class D, StridedTensor E, class R, class B, WritableTensor O>
     void operator()(const detail::ExecBase<D>& exec, E&& embeddings, const R& rows, B&& bank, O&& out) const {
         using Element = element_of<O>;
-        static_assert(std::same_as<element_of<E>, Element>, "embeddings and output have one element type; only the bank's may differ");
+        static_assert(std::same_as<element_of<E>, Element>,
+                      "embeddings and output have one element type; only the bank's may differ");
         static_assert(axes_of<E> == axes_of<O>, "embeddings and output have the same axes");
         const auto tokens = detail::token_rows(rows);
         static_assert(decltype(tokens.rows)::axes + 1 == axes_of<E>, "rows have the embeddings' axes without the last");
@@ -144,10 +150,12 @@ struct BasicVisionGather {
         bool in_place = false;
         throw_if_bad(detail::check_in_place(from, to, in_place, 1));
         throw_if_bad(detail::check_apart(list, to));
-        if constexpr (Checked && detail::is_host_exec<D>) throw_if_bad(detail::check_rows_in_banks(tokens, list, false));
+        if constexpr (Checked && detail::is_host_exec<D>)
+            throw_if_bad(detail::check_rows_in_banks(tokens, list, false));
         // Unqualified here and below: a later header's overload is found through Dispatch.
-        gather_rows(detail::Dispatch{}, thrust::detail::derived_cast(exec), tokens, detail::forward_op(from, list, to, in_place),
-                            to.width * static_cast<std::int64_t>(sizeof(Element)));
+        gather_rows(detail::Dispatch{}, thrust::detail::derived_cast(exec), tokens,
+                    detail::forward_op(from, list, to, in_place),
+                    to.width * static_cast<std::int64_t>(sizeof(Element)));
     }
 
     // The adjoint: d_embeddings[i] = rows[i] == -1 ? d_out[i] : 0 (may be d_out itself), and bank row rows[i] gets d_out[i], by
@@ -156,7 +164,8 @@ struct BasicVisionGather {
     // Allocates: checked, one bit a bank row; unchecked, never.
     template <class D, StridedTensor G, class R, class E, class B, class Mode>
     void backward(const detail::ExecBase<D>& exec, G&& d_out, const R& rows, E&& d_embeddings, B&& d_bank, Mode) const {
-        static_assert(std::same_as<Mode, Store> || std::same_as<Mode, Add>, "backward writes the bank's gradient by Store or by Add");
+        static_assert(std::same_as<Mode, Store> || std::same_as<Mode, Add>,
+                      "backward writes the bank's gradient by Store or by Add");
         constexpr bool want_embeddings = !std::same_as<std::remove_cvref_t<E>, NoGradient>;
         constexpr bool want_banks = !std::same_as<std::remove_cvref_t<B>, NoGradient>;
         const auto tokens = detail::token_rows(rows);
@@ -181,8 +190,8 @@ struct BasicVisionGather {
                                     : detail::check_rows_in_order(tokens, detail::AnyBankRows{}, false));
         }
         gather_rows(detail::Dispatch{}, thrust::detail::derived_cast(exec), tokens,
-                            detail::backward_op<Mode>(from, to, list, in_place, want_embeddings, want_banks),
-                            from.width * static_cast<std::int64_t>(sizeof(element_of<G>)));
+                    detail::backward_op<Mode>(from, to, list, in_place, want_embeddings, want_banks),
+                    from.width * static_cast<std::int64_t>(sizeof(element_of<G>)));
     }
 };
 

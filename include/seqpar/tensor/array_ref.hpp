@@ -23,8 +23,9 @@ struct ArrayRef {
 
 // A tensor known at run time: tensor_traits<T>::view gives an ArrayRef (DLPack, at::Tensor).
 template <class T>
-concept RuntimeTensor = std::same_as<std::remove_cv_t<std::remove_reference_t<T>>, ArrayRef> ||
-                        requires { requires std::same_as<detail::raw_view_of<std::remove_reference_t<T>>, ArrayRef>; };
+concept RuntimeTensor = std::same_as<std::remove_cv_t<std::remove_reference_t<T>>, ArrayRef> || requires {
+    requires std::same_as<detail::raw_view_of<std::remove_reference_t<T>>, ArrayRef>;
+};
 
 // What moves copy from, and what they copy to.
 template <class T>
@@ -40,7 +41,8 @@ template <MovableTensor T>
     } else {
         const auto v = view(x);
         using Element = typename view_of<T>::element_type;
-        static_assert(std::is_trivially_copyable_v<std::remove_cv_t<Element>>, "moves copy bytes: elements must be trivially copyable");
+        static_assert(std::is_trivially_copyable_v<std::remove_cv_t<Element>>,
+                      "moves copy bytes: elements must be trivially copyable");
         static_assert(sizeof(Element) <= 16, "moves know elements of 1 to 16 bytes");
         static_assert(view_of<T>::rank() <= ArrayRef::max_axes, "moves know up to 8 axes");
         ArrayRef ref;
@@ -75,7 +77,8 @@ template <MovableTensor T>
 template <class T, std::size_t N, RuntimeTensor X>
 [[nodiscard]] StridedView<T, N> as(X&& x) {
     const ArrayRef a = array_ref(x);
-    if (a.axes != static_cast<int>(N)) throw_if_bad(make_status(Kind::axes, 0, 0, static_cast<std::int64_t>(N), a.axes));
+    if (a.axes != static_cast<int>(N))
+        throw_if_bad(make_status(Kind::axes, 0, 0, static_cast<std::int64_t>(N), a.axes));
     if (a.element_bytes != static_cast<int>(sizeof(T))) {
         throw_if_bad(make_status(Kind::element, 0, 0, static_cast<std::int64_t>(sizeof(T)), a.element_bytes));
     }

@@ -20,7 +20,9 @@ struct RuntimeAxis {
 };
 
 template <class A>
-concept AnyAxis = requires(const A& a) { int{a.value}; };
+concept AnyAxis = requires(const A& a) {
+    int{a.value};
+};
 
 // An axis known at compile time.
 template <class A>

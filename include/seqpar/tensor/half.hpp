@@ -28,7 +28,8 @@ SEQPAR_HD constexpr std::uint16_t to_half_bits(double value) {
     const std::uint64_t fraction = bits & ((std::uint64_t{1} << 52) - 1);
     if (exponent == 1024) {
         if (fraction == 0) return static_cast<std::uint16_t>(sign | infinity);
-        return static_cast<std::uint16_t>(sign | infinity | (std::uint64_t{1} << (mantissa - 1)) | (fraction >> (52 - mantissa)));
+        return static_cast<std::uint16_t>(sign | infinity | (std::uint64_t{1} << (mantissa - 1)) |
+                                          (fraction >> (52 - mantissa)));
     }
     if (exponent < -bias - mantissa) return static_cast<std::uint16_t>(sign);  // less than half of the least subnormal
     const std::uint64_t significand = fraction | (std::uint64_t{1} << 52);
@@ -47,7 +48,8 @@ SEQPAR_HD constexpr std::uint16_t to_half_bits(double value) {
 template <class T>
 SEQPAR_HD constexpr double to_sticky_double(T value) {
     if constexpr (std::is_integral_v<T> && sizeof(T) == 8) {
-        const std::uint64_t size = value < 0 ? 0 - static_cast<std::uint64_t>(value) : static_cast<std::uint64_t>(value);
+        const std::uint64_t size =
+            value < 0 ? 0 - static_cast<std::uint64_t>(value) : static_cast<std::uint64_t>(value);
         if (size >> 53 == 0) return static_cast<double>(value);
         const double upper = static_cast<double>((size >> 11) | ((size & 0x7FF) != 0 ? 1u : 0u)) * 0x1p11;
         return value < 0 ? -upper : upper;
@@ -69,16 +71,19 @@ struct bf16 {
 
     bf16() = default;
     template <class T>
-        requires std::is_arithmetic_v<T>
-    SEQPAR_HD constexpr explicit bf16(T value) : bits(round(value)) {}
-    SEQPAR_HD constexpr explicit operator float() const { return cuda::std::bit_cast<float>(std::uint32_t{bits} << 16); }
+    requires std::is_arithmetic_v<T> SEQPAR_HD constexpr explicit bf16(T value) : bits(round(value)) {}
+    SEQPAR_HD constexpr explicit operator float() const {
+        return cuda::std::bit_cast<float>(std::uint32_t{bits} << 16);
+    }
     SEQPAR_HD static constexpr bf16 from_bits(std::uint16_t b) {
         bf16 result;
         result.bits = b;
         return result;
     }
     // By value, as IEEE numbers.
-    friend SEQPAR_HD constexpr bool operator==(bf16 a, bf16 b) { return static_cast<float>(a) == static_cast<float>(b); }
+    friend SEQPAR_HD constexpr bool operator==(bf16 a, bf16 b) {
+        return static_cast<float>(a) == static_cast<float>(b);
+    }
 
 private:
     SEQPAR_HD static constexpr std::uint16_t round(float value) {
@@ -103,8 +108,8 @@ struct f16 {
 
     f16() = default;
     template <class T>
-        requires std::is_arithmetic_v<T>
-    SEQPAR_HD constexpr explicit f16(T value) : bits(detail::to_half_bits<11, 5>(detail::to_sticky_double(value))) {}
+    requires std::is_arithmetic_v<T> SEQPAR_HD constexpr explicit f16(T value)
+        : bits(detail::to_half_bits<11, 5>(detail::to_sticky_double(value))) {}
     SEQPAR_HD constexpr explicit operator float() const {
         const std::uint32_t sign = static_cast<std::uint32_t>(bits & 0x8000u) << 16;
         const std::uint32_t rest = bits & 0x7FFFu;
@@ -148,18 +153,22 @@ namespace detail {
 template <class To, class From>
 constexpr bool converts_exactly(const From& value) {
     // Wide enough for every value of a 16-, 32- or 64-bit float.
-    using Wide = std::conditional_t<std::is_same_v<To, long double> || std::is_same_v<From, long double>, long double, double>;
+    using Wide =
+        std::conditional_t<std::is_same_v<To, long double> || std::is_same_v<From, long double>, long double, double>;
     if constexpr (std::is_same_v<To, From>) {
         return true;
     } else if constexpr (std::is_integral_v<To> && std::is_integral_v<From>) {
         const To there = convert<To>(value);
-        return convert<From>(there) == value && (std::is_signed_v<To> == std::is_signed_v<From> || (there < To{1}) == (value < From{1}));
+        return convert<From>(there) == value &&
+               (std::is_signed_v<To> == std::is_signed_v<From> || (there < To{1}) == (value < From{1}));
     } else if constexpr (std::is_integral_v<To>) {
         const Wide x = convert<Wide>(value);
         const Wide past = static_cast<Wide>((std::numeric_limits<To>::max)() / 2 + 1) * 2;
-        return x >= static_cast<Wide>((std::numeric_limits<To>::min)()) && x < past && static_cast<Wide>(static_cast<To>(x)) == x;
+        return x >= static_cast<Wide>((std::numeric_limits<To>::min)()) && x < past &&
+               static_cast<Wide>(static_cast<To>(x)) == x;
     } else if constexpr (std::is_integral_v<From>) {
-        return converts_exactly<From>(convert<Wide>(convert<To>(value))) && static_cast<From>(convert<Wide>(convert<To>(value))) == value;
+        return converts_exactly<From>(convert<Wide>(convert<To>(value))) &&
+               static_cast<From>(convert<Wide>(convert<To>(value))) == value;
     } else {
         const Wide x = convert<Wide>(value);
         const Wide y = convert<Wide>(convert<To>(value));

@@ -32,14 +32,17 @@ public:
     using layout_type = layout_sharded<BaseMapping, L, SequenceAxis>;
 
     sharded_layout_mapping() = default;
-    SEQPAR_HD constexpr sharded_layout_mapping(const Extents& extents, const BaseMapping& base, const L& layout, int rank)
+    SEQPAR_HD constexpr sharded_layout_mapping(const Extents& extents, const BaseMapping& base, const L& layout,
+                                               int rank)
         : extents_(extents), base_(base), layout_(layout), rank_(rank) {}
 
     SEQPAR_HD constexpr const Extents& extents() const { return extents_; }
     SEQPAR_HD constexpr const BaseMapping& base() const { return base_; }
     SEQPAR_HD constexpr const L& layout() const { return layout_; }
     SEQPAR_HD constexpr int rank() const { return rank_; }
-    SEQPAR_HD constexpr std::size_t required_span_size() const { return static_cast<std::size_t>(base_.required_span_size()); }
+    SEQPAR_HD constexpr std::size_t required_span_size() const {
+        return static_cast<std::size_t>(base_.required_span_size());
+    }
 
     template <class... Indices>
         requires(sizeof...(Indices) == Extents::rank())
@@ -60,7 +63,8 @@ public:
 
 private:
     template <std::size_t... Int>
-    SEQPAR_HD constexpr std::size_t apply(const index_type (&index)[Extents::rank()], std::index_sequence<Int...>) const {
+    SEQPAR_HD constexpr std::size_t apply(const index_type (&index)[Extents::rank()],
+                                          std::index_sequence<Int...>) const {
         return static_cast<std::size_t>(base_(index[Int]...));
     }
 
@@ -124,12 +128,13 @@ constexpr M sharded_mapping(const V& v, const L& layout, int rank, std::size_t a
 // element is. Errors: a rank outside the group; an axis whose length is not source_size(). A padded layout needs a fill. Out of
 // a container only while the container stays: a temporary that owns its elements does not compile.
 template <BorrowedTensor T, Layout L, int A>
-    requires(!is_padded<L>) && AxisOf<Axis<A>, T>
-[[nodiscard]] constexpr auto sharded(T&& tensor, const L& layout, int rank, Axis<A>) {
+    requires(!is_padded<L>)
+&&AxisOf<Axis<A>, T> [[nodiscard]] constexpr auto sharded(T&& tensor, const L& layout, int rank, Axis<A>) {
     const auto v = view(tensor);
     using V = view_of<T>;
     using Types = detail::sharded_types<V, L, A>;
-    return cuda::std::mdspan<typename V::element_type, typename Types::extents, typename Types::layout, typename V::accessor_type>(
+    return cuda::std::mdspan<typename V::element_type, typename Types::extents, typename Types::layout,
+                             typename V::accessor_type>(
         v.data_handle(), detail::sharded_mapping<typename Types::mapping>(v, layout, rank, Types::axis), v.accessor());
 }
 
@@ -142,9 +147,10 @@ template <BorrowedTensor T, Layout L, int A, class F>
     using V = view_of<T>;
     using Types = detail::sharded_types<V, L, A>;
     using Accessor = detail::FillAccessor<typename V::accessor_type>;
-    return cuda::std::mdspan<typename Accessor::element_type, typename Types::extents, typename Types::layout, Accessor>(
-        v.data_handle(), detail::sharded_mapping<typename Types::mapping>(v, layout, rank, Types::axis),
-        Accessor{v.accessor(), detail::fill_element<element_of<T>>(fill, 0)});
+    return cuda::std::mdspan<typename Accessor::element_type, typename Types::extents, typename Types::layout,
+                             Accessor>(v.data_handle(),
+                                       detail::sharded_mapping<typename Types::mapping>(v, layout, rank, Types::axis),
+                                       Accessor{v.accessor(), detail::fill_element<element_of<T>>(fill, 0)});
 }
 
 }  // namespace seqpar

@@ -38,7 +38,8 @@ template <class T, std::integral... Extents>
 
 // The same with strides in elements: tensor(data, {e0, e1}, {s0, s1}).
 template <class T, std::size_t N>
-[[nodiscard]] SEQPAR_HD constexpr StridedView<T, N> tensor(T* data, const std::int64_t (&extents)[N], const std::int64_t (&strides)[N]) {
+[[nodiscard]] SEQPAR_HD constexpr StridedView<T, N> tensor(T* data, const std::int64_t (&extents)[N],
+                                                           const std::int64_t (&strides)[N]) {
     cuda::std::array<std::int64_t, N> e{};
     cuda::std::array<std::int64_t, N> s{};
     for (std::size_t i = 0; i < N; ++i) {
@@ -57,18 +58,21 @@ template <class T, class E, class L, class A>
 inline constexpr bool is_mdspan<cuda::std::mdspan<T, E, L, A>> = true;
 
 template <class T>
-concept HasTraits = requires(T& x) { tensor_traits<std::remove_cv_t<T>>::view(x); };
+concept HasTraits = requires(T& x) {
+    tensor_traits<std::remove_cv_t<T>>::view(x);
+};
 
 // Not a type with traits of its own: a const one without view(const T&) is no tensor rather than one of another shape.
 template <class T>
-concept ContiguousRange = !is_mdspan<std::remove_cv_t<T>> && !HasTraits<std::remove_cv_t<T>> && requires(T& x) {
+concept ContiguousRange = !is_mdspan<std::remove_cv_t<T>> && !HasTraits<std::remove_cv_t<T>> && requires(T & x) {
     { *x.data() } -> std::same_as<std::remove_pointer_t<decltype(x.data())>&>;
     { x.size() } -> std::convertible_to<std::size_t>;
 };
 
 // T[n]; an array of arrays is no tensor.
 template <class T>
-concept FlatArray = std::is_bounded_array_v<T> && std::rank_v<T> == 1;
+concept FlatArray = std::is_bounded_array_v<T> && std::rank_v<T>
+== 1;
 
 template <class E>
 struct widened_extents;
@@ -84,13 +88,17 @@ SEQPAR_HD constexpr auto widen(const cuda::std::mdspan<T, E, L, A>& m) {
     if constexpr (sizeof(typename E::index_type) >= 8) {
         return m;
     } else if constexpr (std::is_same_v<L, cuda::std::layout_right> || std::is_same_v<L, cuda::std::layout_left>) {
-        return cuda::std::mdspan<T, Wide, L, A>(m.data_handle(), typename L::template mapping<Wide>(Wide(m.extents())), m.accessor());
+        return cuda::std::mdspan<T, Wide, L, A>(m.data_handle(), typename L::template mapping<Wide>(Wide(m.extents())),
+                                                m.accessor());
     } else {
-        static_assert(L::template mapping<E>::is_always_strided(), "a tensor whose layout is its own needs a 64-bit index type");
+        static_assert(L::template mapping<E>::is_always_strided(),
+                      "a tensor whose layout is its own needs a 64-bit index type");
         cuda::std::array<std::int64_t, E::rank()> strides{};
-        for (std::size_t i = 0; i < E::rank(); ++i) strides[i] = static_cast<std::int64_t>(m.stride(i));
+        for (std::size_t i = 0; i < E::rank(); ++i)
+            strides[i] = static_cast<std::int64_t>(m.stride(i));
         using Mapping = cuda::std::layout_stride::mapping<Wide>;
-        return cuda::std::mdspan<T, Wide, cuda::std::layout_stride, A>(m.data_handle(), Mapping(Wide(m.extents()), strides), m.accessor());
+        return cuda::std::mdspan<T, Wide, cuda::std::layout_stride, A>(
+            m.data_handle(), Mapping(Wide(m.extents()), strides), m.accessor());
     }
 }
 
@@ -115,14 +123,14 @@ using raw_view_of = decltype(raw_view(std::declval<T&>()));
 
 // Whether T has a view. T may be const: then a container's view is read-only.
 template <class T>
-concept Tensor = requires { requires detail::is_mdspan<detail::raw_view_of<std::remove_reference_t<T>>>; };
+concept Tensor = requires {
+    requires detail::is_mdspan<detail::raw_view_of<std::remove_reference_t<T>>>;
+};
 
 // The canonical view of a tensor: a cuda::std::mdspan with a 64-bit index type, any layout, any accessor.
 template <class T>
     requires Tensor<T>
-[[nodiscard]] constexpr auto view(T& x) {
-    return detail::widen(detail::raw_view(x));
-}
+[[nodiscard]] constexpr auto view(T& x) { return detail::widen(detail::raw_view(x)); }
 template <class T>
 using view_of = decltype(seqpar::view(std::declval<std::remove_reference_t<T>&>()));
 
@@ -135,20 +143,21 @@ namespace detail {
 template <class T>
 inline constexpr bool owns_elements = true;
 template <class T>
-    requires(Tensor<T> && Tensor<const T>)
-inline constexpr bool owns_elements<T> = !std::same_as<typename view_of<T>::element_type, typename view_of<const T>::element_type>;
+    requires(Tensor<T>&& Tensor<const T>)
+inline constexpr bool owns_elements<T> =
+    !std::same_as<typename view_of<T>::element_type, typename view_of<const T>::element_type>;
 
 }  // namespace detail
 
 // A tensor whose view may outlive the expression: an lvalue, or a view itself. Deduced from T&&.
 template <class T>
-concept BorrowedTensor = Tensor<T> && (std::is_lvalue_reference_v<T> || !detail::owns_elements<std::remove_cvref_t<T>>);
+concept BorrowedTensor = Tensor<T> &&(std::is_lvalue_reference_v<T> || !detail::owns_elements<std::remove_cvref_t<T>>);
 
 // Whether the view is a pointer with strides: what moves write to and read fast from.
 template <class T>
-concept StridedTensor = Tensor<T> && view_of<T>::is_always_strided() &&
-                        std::same_as<typename view_of<T>::data_handle_type, typename view_of<T>::element_type*> &&
-                        std::same_as<typename view_of<T>::reference, typename view_of<T>::element_type&>;
+concept StridedTensor = Tensor<T> &&
+                        view_of<T>::is_always_strided() && std::same_as < typename view_of<T>::data_handle_type,
+typename view_of<T>::element_type* > &&std::same_as<typename view_of<T>::reference, typename view_of<T>::element_type&>;
 
 // A strided tensor whose elements may be written.
 template <class T>
@@ -161,6 +170,6 @@ inline constexpr int axes_of = static_cast<int>(view_of<T>::rank());
 
 // An axis that the tensor has.
 template <class A, class T>
-concept AxisOf = Tensor<T> && is_fixed_axis<A> && (axis_index(A::value, axes_of<T>) >= 0);
+concept AxisOf = Tensor<T> && is_fixed_axis<A> &&(axis_index(A::value, axes_of<T>) >= 0);
 
 }  // namespace seqpar

@@ -62,7 +62,8 @@ constexpr Line<typename view_of<X>::element_type> line(X& x) {
 template <class T>
 SEQPAR_HD constexpr void write_count(T* to, std::int64_t count, T first) {
     std::make_unsigned_t<T> next = static_cast<std::make_unsigned_t<T>>(first);  // one past the last may not be a T
-    for (const T* const end = to + count; to != end; ++to) *to = static_cast<T>(next++);
+    for (const T* const end = to + count; to != end; ++to)
+        *to = static_cast<T>(next++);
 }
 
 // out[at + i] = first + i, and out[at + i] = value, for i in [0, count).

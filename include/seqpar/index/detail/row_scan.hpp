@@ -41,7 +41,8 @@ inline constexpr std::int32_t row_block = 20;
 struct BlockBits {
     std::uint32_t of[row_block] = {};
     constexpr BlockBits() {
-        for (std::int32_t k = 0; k < row_block; ++k) of[k] = std::uint32_t{1} << k;
+        for (std::int32_t k = 0; k < row_block; ++k)
+            of[k] = std::uint32_t{1} << k;
     }
 };
 inline constexpr BlockBits block_bits{};
@@ -53,7 +54,8 @@ std::uint32_t candidates(const Id* ids, const std::int32_t (&lows)[Rules]) {
     for (std::int32_t k = 0; k < row_block; ++k) {
         const auto low = static_cast<std::int32_t>(ids[k]);
         bool hit = low == lows[0];
-        for (std::size_t r = 1; r < Rules; ++r) hit |= low == lows[r];
+        for (std::size_t r = 1; r < Rules; ++r)
+            hit |= low == lows[r];
         bits |= hit ? block_bits.of[k] : 0;
     }
     return bits;
@@ -62,18 +64,20 @@ std::uint32_t candidates(const Id* ids, const std::int32_t (&lows)[Rules]) {
 template <class Id>
 bool all_are(const Id* ids, Id id) {
     Id differs = 0;
-    for (std::int32_t k = 0; k < row_block; ++k) differs |= ids[k] ^ id;
+    for (std::int32_t k = 0; k < row_block; ++k)
+        differs |= ids[k] ^ id;
     return differs == 0;
 }
 
 // One id after the other, without a branch on what it is.
 template <bool WithBanks, class Id>
-void scan_rows_plain(const RowRules<Id>& rules, const Id* ids, std::int64_t count, std::int32_t* rows, std::int32_t* banks,
-                     NextRows& next) {
+void scan_rows_plain(const RowRules<Id>& rules, const Id* ids, std::int64_t count, std::int32_t* rows,
+                     std::int32_t* banks, NextRows& next) {
     std::int64_t text = -1;  // the next row of text, as it were: it stays
     for (std::int64_t i = 0; i < count; ++i) {
         std::int32_t bank = -1;
-        for (int r = 0; r < rules.count; ++r) bank = ids[i] == rules.ids[r] ? rules.banks[r] : bank;
+        for (int r = 0; r < rules.count; ++r)
+            bank = ids[i] == rules.ids[r] ? rules.banks[r] : bank;
         std::int64_t& row = bank < 0 ? text : next.bank[bank];
         rows[i] = static_cast<std::int32_t>(row);
         if constexpr (WithBanks) banks[i] = bank;
@@ -85,10 +89,11 @@ void scan_rows_plain(const RowRules<Id>& rules, const Id* ids, std::int64_t coun
 // on from where the stretch ends, over what was too much. Steps end on multiples of 4, where loads and stores are aligned if
 // the arrays are. Rules: at least as many as there are.
 template <bool WithBanks, std::size_t Rules, class Id>
-void scan_rows_blocks(const RowRules<Id>& rules, const Id* ids, std::int64_t count, std::int32_t* rows, std::int32_t* banks,
-                      NextRows& next) {
+void scan_rows_blocks(const RowRules<Id>& rules, const Id* ids, std::int64_t count, std::int32_t* rows,
+                      std::int32_t* banks, NextRows& next) {
     std::int32_t lows[Rules];
-    for (std::size_t r = 0; r < Rules; ++r) lows[r] = static_cast<std::int32_t>(rules.ids[static_cast<int>(r) < rules.count ? r : 0]);
+    for (std::size_t r = 0; r < Rules; ++r)
+        lows[r] = static_cast<std::int32_t>(rules.ids[static_cast<int>(r) < rules.count ? r : 0]);
     int rule = -1;  // of the stretch; -1: text
     std::int64_t i = 0;
     while (i + row_block <= count) {
@@ -97,8 +102,10 @@ void scan_rows_blocks(const RowRules<Id>& rules, const Id* ids, std::int64_t cou
             std::uint32_t found = 0;
             for (; i + row_block <= count; i += row_block - (i & 3)) {
                 found = candidates(ids + i, lows);
-                for (std::int32_t k = 0; k < row_block; ++k) rows[i + k] = -1;
-                for (std::int32_t k = 0; WithBanks && k < row_block; ++k) banks[i + k] = -1;
+                for (std::int32_t k = 0; k < row_block; ++k)
+                    rows[i + k] = -1;
+                for (std::int32_t k = 0; WithBanks && k < row_block; ++k)
+                    banks[i + k] = -1;
                 if (found != 0) break;
             }
             if (found == 0) break;
@@ -108,15 +115,19 @@ void scan_rows_blocks(const RowRules<Id>& rules, const Id* ids, std::int64_t cou
         } else {
             const Id id = rules.ids[rule];
             const std::int32_t bank = rules.banks[rule];
-            const auto offset = static_cast<std::uint32_t>(next.bank[bank] - start);  // unsigned: what is too much may pass int32
+            const auto offset =
+                static_cast<std::uint32_t>(next.bank[bank] - start);  // unsigned: what is too much may pass int32
             for (; i + row_block <= count; i += row_block - (i & 3)) {
                 const bool all = all_are(ids + i, id);
-                for (std::int32_t k = 0; k < row_block; ++k) rows[i + k] = static_cast<std::int32_t>(static_cast<std::uint32_t>(i + k) + offset);
-                for (std::int32_t k = 0; WithBanks && k < row_block; ++k) banks[i + k] = bank;
+                for (std::int32_t k = 0; k < row_block; ++k)
+                    rows[i + k] = static_cast<std::int32_t>(static_cast<std::uint32_t>(i + k) + offset);
+                for (std::int32_t k = 0; WithBanks && k < row_block; ++k)
+                    banks[i + k] = bank;
                 if (!all) break;
             }
             if (i + row_block <= count) {
-                while (ids[i] == id) ++i;
+                while (ids[i] == id)
+                    ++i;
                 rule = rules.find(ids[i]);
             }
             next.bank[bank] += i - start;
@@ -151,10 +162,12 @@ void count_rows(const RowRules<Id>& rules, const Id* ids, std::int64_t count, Ne
         std::int64_t i = 0;
         for (; i + step <= count; i += step) {
             Id part = 0;
-            for (std::int64_t k = 0; k < step; ++k) part += static_cast<Id>(ids[i + k] == rules.ids[r]);
+            for (std::int64_t k = 0; k < step; ++k)
+                part += static_cast<Id>(ids[i + k] == rules.ids[r]);
             found += part;
         }
-        for (; i < count; ++i) found += ids[i] == rules.ids[r];
+        for (; i < count; ++i)
+            found += ids[i] == rules.ids[r];
         next.bank[rules.banks[r]] += found;
     }
 }

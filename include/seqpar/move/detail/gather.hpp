@@ -28,7 +28,8 @@ struct BankList {
 template <class Tokens, class T>
 Status check_tokens(const Tokens& tokens, const VectorArray<T>& vectors, std::int64_t width, int array) {
     for (int i = 0; i < vectors.axes; ++i) {
-        if (vectors.extents[i] != tokens.rows.extent(i)) return make_status(Kind::extent, array, 0, tokens.rows.extent(i), vectors.extents[i], i);
+        if (vectors.extents[i] != tokens.rows.extent(i))
+            return make_status(Kind::extent, array, 0, tokens.rows.extent(i), vectors.extents[i], i);
     }
     if (vectors.width != width) return make_status(Kind::extent, array, 0, width, vectors.width, vectors.axes);
     return {};
@@ -39,7 +40,9 @@ template <std::size_t N>
 struct BankRows {
     std::array<std::int64_t, N> rows;
 
-    std::int64_t operator()(std::int64_t bank) const { return bank < 0 || bank >= banks() ? -1 : rows[static_cast<std::size_t>(bank)]; }
+    std::int64_t operator()(std::int64_t bank) const {
+        return bank < 0 || bank >= banks() ? -1 : rows[static_cast<std::size_t>(bank)];
+    }
     static constexpr std::int64_t banks() { return static_cast<std::int64_t>(N); }
 };
 
@@ -54,7 +57,8 @@ struct AnyBankRows {
 template <class Tokens, class Rows>
 Status check_row_numbers(const Tokens& tokens, const Rows& bank_rows, bool injective) {
     std::vector<std::vector<bool>> seen;
-    for (std::int64_t b = 0; b < bank_rows.banks() && injective; ++b) seen.emplace_back(static_cast<std::size_t>(bank_rows(b)));
+    for (std::int64_t b = 0; b < bank_rows.banks() && injective; ++b)
+        seen.emplace_back(static_cast<std::size_t>(bank_rows(b)));
     Status worst;
     RowBlock block;
     for (std::int64_t loop = 0; loop < tokens.loops(); ++loop) {
@@ -70,10 +74,13 @@ Status check_row_numbers(const Tokens& tokens, const Rows& bank_rows, bool injec
                 if (rows < 0) {
                     worst = worse(worst, make_status(Kind::bank_range, 0, tokens.flat(index), bank_rows.banks(), bank));
                 } else if (row < 0 || row >= rows) {
-                    worst = worse(worst, make_status(Kind::row_range, static_cast<int>(bank), tokens.flat(index), rows, row));
+                    worst = worse(worst,
+                                  make_status(Kind::row_range, static_cast<int>(bank), tokens.flat(index), rows, row));
                 } else if (injective) {
                     auto seen_row = seen[static_cast<std::size_t>(bank)][static_cast<std::size_t>(row)];
-                    if (seen_row) worst = worse(worst, make_status(Kind::row_reused, static_cast<int>(bank), tokens.flat(index), 0, 0, row));
+                    if (seen_row)
+                        worst = worse(worst, make_status(Kind::row_reused, static_cast<int>(bank), tokens.flat(index),
+                                                         0, 0, row));
                     seen_row = true;
                 }
             }
@@ -113,13 +120,15 @@ Status check_rows_in_order(const Tokens& tokens, const Rows& bank_rows, bool inj
 template <class Tokens, class T, std::size_t N>
 Status check_rows_in_banks(const Tokens& tokens, const BankList<T, N>& list, bool injective) {
     BankRows<N> rows{};
-    for (std::size_t b = 0; b < N; ++b) rows.rows[b] = list.bank[b].extents[0];
+    for (std::size_t b = 0; b < N; ++b)
+        rows.rows[b] = list.bank[b].extents[0];
     return check_rows_in_order(tokens, rows, injective);
 }
 
 template <class To, class From>
 void convert_vector(To* to, const From* from, std::int64_t width) {
-    for (std::int64_t i = 0; i < width; ++i) to[i] = convert<To>(from[i]);
+    for (std::int64_t i = 0; i < width; ++i)
+        to[i] = convert<To>(from[i]);
 }
 
 // Copies of vectors put off by one, so that each can fetch the beginning of the next.
@@ -128,7 +137,8 @@ public:
     explicit VectorCopies(bool past_cache) : past_cache_(past_cache) {}
 
     // `count` vectors of `bytes`, `to_stride` and `from_stride` bytes apart.
-    void add(std::byte* to, std::int64_t to_stride, const std::byte* from, std::int64_t from_stride, std::int64_t count, std::int64_t bytes) {
+    void add(std::byte* to, std::int64_t to_stride, const std::byte* from, std::int64_t from_stride, std::int64_t count,
+             std::int64_t bytes) {
         if (to_stride == bytes && from_stride == bytes) {
             bytes *= count;
             count = 1;
@@ -181,14 +191,15 @@ void zero_vectors(T* to, std::int64_t stride, std::int64_t count, std::int64_t w
 
 // Vectors of `count` tokens, from one array to another, by bytes where the types are the same.
 template <class To, class From>
-void put_vectors(VectorCopies& copies, To* to, std::int64_t to_stride, const From* from, std::int64_t from_stride, std::int64_t count,
-                 std::int64_t width) {
+void put_vectors(VectorCopies& copies, To* to, std::int64_t to_stride, const From* from, std::int64_t from_stride,
+                 std::int64_t count, std::int64_t width) {
     if constexpr (std::is_same_v<To, From>) {
         constexpr std::int64_t size = sizeof(To);
-        copies.add(reinterpret_cast<std::byte*>(to), to_stride * size, reinterpret_cast<const std::byte*>(from), from_stride * size, count,
-                   width * size);
+        copies.add(reinterpret_cast<std::byte*>(to), to_stride * size, reinterpret_cast<const std::byte*>(from),
+                   from_stride * size, count, width * size);
     } else {
-        for (std::int64_t i = 0; i < count; ++i) convert_vector(to + i * to_stride, from + i * from_stride, width);
+        for (std::int64_t i = 0; i < count; ++i)
+            convert_vector(to + i * to_stride, from + i * from_stride, width);
     }
 }
 
@@ -206,13 +217,13 @@ struct Forward {
 
         void text(const TokenIndex& index, std::int64_t count) {
             if (op.in_place) return;
-            put_vectors(copies, op.out.vector(index), op.out.strides[inner], op.embeddings.vector(index), op.embeddings.strides[inner], count,
-                        op.out.width);
+            put_vectors(copies, op.out.vector(index), op.out.strides[inner], op.embeddings.vector(index),
+                        op.embeddings.strides[inner], count, op.out.width);
         }
         void vision(const TokenIndex& index, std::int64_t count, std::int64_t bank, std::int64_t row) {
             const auto& from = op.banks.bank[static_cast<std::size_t>(bank)];
-            put_vectors(copies, op.out.vector(index), op.out.strides[inner], from.data + row * from.strides[0], from.strides[0], count,
-                        op.out.width);
+            put_vectors(copies, op.out.vector(index), op.out.strides[inner], from.data + row * from.strides[0],
+                        from.strides[0], count, op.out.width);
         }
         void finish() { copies.finish(); }
     };
@@ -249,8 +260,8 @@ struct Backward {
 
         void text(const TokenIndex& index, std::int64_t count) {
             if (op.in_place || !op.want_embeddings) return;
-            put_vectors(copies, op.d_embeddings.vector(index), op.d_embeddings.strides[inner], op.d_out.vector(index), op.d_out.strides[inner],
-                        count, op.d_out.width);
+            put_vectors(copies, op.d_embeddings.vector(index), op.d_embeddings.strides[inner], op.d_out.vector(index),
+                        op.d_out.strides[inner], count, op.d_out.width);
         }
         void vision(const TokenIndex& index, std::int64_t count, std::int64_t bank, std::int64_t row) {
             const G* const from = op.d_out.vector(index);
@@ -261,12 +272,15 @@ struct Backward {
                 if constexpr (std::is_same_v<Mode, Store>) {
                     put_vectors(copies, to, into.strides[0], from, from_stride, count, op.d_out.width);
                 } else {
-                    for (std::int64_t i = 0; i < count; ++i) add_vector(to + i * into.strides[0], from + i * from_stride, op.d_out.width);
+                    for (std::int64_t i = 0; i < count; ++i)
+                        add_vector(to + i * into.strides[0], from + i * from_stride, op.d_out.width);
                 }
             }
             if (op.want_embeddings) {
-                if (op.in_place && op.want_banks && std::is_same_v<Mode, Store>) copies.finish();  // the copies read what is zeroed now
-                zero_vectors(op.d_embeddings.vector(index), op.d_embeddings.strides[inner], count, op.d_out.width, copies.past_cache());
+                if (op.in_place && op.want_banks && std::is_same_v<Mode, Store>)
+                    copies.finish();  // the copies read what is zeroed now
+                zero_vectors(op.d_embeddings.vector(index), op.d_embeddings.strides[inner], count, op.d_out.width,
+                             copies.past_cache());
             }
         }
         void finish() { copies.finish(); }
@@ -320,7 +334,8 @@ void gather_rows(Dispatch, const D& exec, const Tokens& tokens, const Op& op, st
 }
 template <class D, class Tokens, class Op>
 void gather_rows(NoBackend, const D&, const Tokens&, const Op&, std::int64_t) {
-    static_assert(is_host_exec<D>, "this execution policy runs on no host: a CUDA one needs #include <seqpar/cuda.hpp>");
+    static_assert(is_host_exec<D>,
+                  "this execution policy runs on no host: a CUDA one needs #include <seqpar/cuda.hpp>");
 }
 
 // Token vectors as an array, to compare memory.
@@ -345,7 +360,8 @@ Status check_in_place(const VectorArray<A>& in, const VectorArray<B>& out, bool&
     const ArrayRef x = array_of(in);
     const ArrayRef y = array_of(out);
     in_place = std::is_same_v<std::remove_const_t<A>, std::remove_const_t<B>> && x.data == y.data && x.axes == y.axes;
-    for (int i = 0; in_place && i < x.axes; ++i) in_place = x.extents[i] == y.extents[i] && x.strides[i] == y.strides[i];
+    for (int i = 0; in_place && i < x.axes; ++i)
+        in_place = x.extents[i] == y.extents[i] && x.strides[i] == y.strides[i];
     if (repeats_memory(y) || (!in_place && shares_memory(x, y))) return make_status(Kind::overlap, array, 0, 0, 1);
     return {};
 }
@@ -359,7 +375,8 @@ Status check_apart(const BankList<B, N>& list, const VectorArray<T>& vectors) {
         bool bad = shares_memory(bank, other);
         if constexpr (!std::is_const_v<B>) {
             bad = bad || repeats_memory(bank);
-            for (std::size_t c = 0; c < b; ++c) bad = bad || shares_memory(bank, array_of(list.bank[c]));
+            for (std::size_t c = 0; c < b; ++c)
+                bad = bad || shares_memory(bank, array_of(list.bank[c]));
         }
         if (bad) return make_status(Kind::overlap, static_cast<int>(b), 0, 0, 1);
     }

@@ -60,13 +60,15 @@ inline void copy_bytes(std::byte* to, const std::byte* from, std::size_t bytes) 
         std::memcpy(to, &first, 4);
         std::memcpy(to + (bytes - 4), &last, 4);
     } else {
-        for (std::size_t i = 0; i < bytes; ++i) to[i] = from[i];
+        for (std::size_t i = 0; i < bytes; ++i)
+            to[i] = from[i];
     }
 }
 
 // Copies past the cache, and meanwhile fetches the first 8 KiB of what comes next (`next`, `next_bytes`; null and 0 if
 // nothing does): the processor's own prefetch starts anew with every run. End a series of them with `fence_writes`.
-inline void stream_bytes(std::byte* to, const std::byte* from, std::size_t bytes, const std::byte* next, std::size_t next_bytes) {
+inline void stream_bytes(std::byte* to, const std::byte* from, std::size_t bytes, const std::byte* next,
+                         std::size_t next_bytes) {
 #if defined(__SSE2__)
     constexpr std::size_t line = 64;
     if (bytes < 8 * line) {
@@ -112,7 +114,8 @@ inline void zero_bytes(std::byte* to, std::size_t bytes, bool past_cache) {
         to += head;
         bytes -= head;
         for (; bytes >= line; bytes -= line, to += line) {
-            for (std::size_t i = 0; i < line; i += 16) _mm_stream_si128(reinterpret_cast<__m128i*>(to + i), _mm_setzero_si128());
+            for (std::size_t i = 0; i < line; i += 16)
+                _mm_stream_si128(reinterpret_cast<__m128i*>(to + i), _mm_setzero_si128());
         }
     }
 #else

@@ -1,8 +1,8 @@
 // Moves of one array on the host: walks the runs of a shard and copies each, chunk by chunk, under any host exec.
 #pragma once
 
-#include <seqpar/layout/runs.hpp>
 #include <seqpar/detail/exec.hpp>
+#include <seqpar/layout/runs.hpp>
 #include <seqpar/move/detail/host_copy.hpp>
 #include <seqpar/move/detail/slot_copy.hpp>
 #include <seqpar/move/field.hpp>
@@ -25,7 +25,11 @@ template <Direction To, Layout L>
 class HostMove {
 public:
     HostMove(const SlotMove<L>& move, std::int64_t bytes)
-        : layout_(move.layout), copy_(move.copy), fill_(move.fill), rank_(move.rank), slots_(move.layout.slots(move.rank)) {
+        : layout_(move.layout),
+          copy_(move.copy),
+          fill_(move.fill),
+          rank_(move.rank),
+          slots_(move.layout.slots(move.rank)) {
         const std::int64_t contiguous = copy_.part;
         contiguous_ = copy_.whole.stride == contiguous && copy_.shard.stride == contiguous;
         past_cache_ = writes_past_cache(bytes);
@@ -91,7 +95,8 @@ private:
                     const std::byte* const next_from =
                         To == Direction::to_shard ? whole + next.position * copy_.part : shard + next.slot * copy_.part;
                     const bool fetch = more && next.position >= 0;
-                    stream_bytes(to, from, bytes, next_from, fetch ? static_cast<std::size_t>(next.length * copy_.part) : 0);
+                    stream_bytes(to, from, bytes, next_from,
+                                 fetch ? static_cast<std::size_t>(next.length * copy_.part) : 0);
                 } else {
                     copy_bytes(to, from, bytes);
                 }
@@ -108,7 +113,8 @@ private:
             std::byte* in_shard = shard + run.slot * copy_.shard.stride;
             if (is_padded<L> && run.position < 0) {
                 if constexpr (To == Direction::to_shard) {
-                    for (std::int64_t i = 0; i < run.length; ++i) fill_bytes(in_shard + i * copy_.shard.stride, copy_.part);
+                    for (std::int64_t i = 0; i < run.length; ++i)
+                        fill_bytes(in_shard + i * copy_.shard.stride, copy_.part);
                 }
                 continue;
             }
@@ -150,7 +156,8 @@ void move_slots(Dispatch, const D& exec, std::int64_t bytes, const SlotMove<L>& 
 }
 template <Direction To, class D, Layout L>
 void move_slots(NoBackend, const D&, std::int64_t, const SlotMove<L>&) {
-    static_assert(is_host_exec<D>, "this execution policy runs on no host: a CUDA one needs #include <seqpar/cuda.hpp>");
+    static_assert(is_host_exec<D>,
+                  "this execution policy runs on no host: a CUDA one needs #include <seqpar/cuda.hpp>");
 }
 
 }  // namespace seqpar::detail

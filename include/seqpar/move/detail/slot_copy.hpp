@@ -29,21 +29,27 @@ struct SlotCopy {
 
 // Whether `whole` and `shard` are a whole array and `rank`'s shard of it along `axis`; `array` is what the Status names.
 template <Layout L>
-Status check_arrays(const L& layout, int rank, const ArrayRef& whole, const ArrayRef& shard, int axis, bool shard_is_output, int array) {
+Status check_arrays(const L& layout, int rank, const ArrayRef& whole, const ArrayRef& shard, int axis,
+                    bool shard_is_output, int array) {
     const ArrayRef& output = shard_is_output ? shard : whole;
     if (whole.axes != shard.axes) return make_status(Kind::axes, array, 0, whole.axes, shard.axes);
-    if (whole.axes < 0 || whole.axes > ArrayRef::max_axes) return make_status(Kind::axes, array, 0, ArrayRef::max_axes, whole.axes);
+    if (whole.axes < 0 || whole.axes > ArrayRef::max_axes)
+        return make_status(Kind::axes, array, 0, ArrayRef::max_axes, whole.axes);
     const int k = axis_index(axis, whole.axes);
     if (k < 0) return make_status(Kind::axes, array, 0, axis < 0 ? -std::int64_t{axis} : axis + 1, whole.axes);
-    if (whole.element_bytes < 1 || whole.element_bytes > 16) return make_status(Kind::element, array, 0, 16, whole.element_bytes);
-    if (whole.element_bytes != shard.element_bytes) return make_status(Kind::element, array, 0, whole.element_bytes, shard.element_bytes);
+    if (whole.element_bytes < 1 || whole.element_bytes > 16)
+        return make_status(Kind::element, array, 0, 16, whole.element_bytes);
+    if (whole.element_bytes != shard.element_bytes)
+        return make_status(Kind::element, array, 0, whole.element_bytes, shard.element_bytes);
     if (whole.extents[k] != layout.source_size()) {
         return make_status(Kind::axis_extent, array, 0, layout.source_size(), whole.extents[k], k);
     }
-    if (shard.extents[k] != layout.slots(rank)) return make_status(Kind::axis_extent, array, 0, layout.slots(rank), shard.extents[k], k);
+    if (shard.extents[k] != layout.slots(rank))
+        return make_status(Kind::axis_extent, array, 0, layout.slots(rank), shard.extents[k], k);
     for (int i = 0; i < whole.axes; ++i) {
         if (whole.extents[i] < 0) return make_status(Kind::extent, array, 0, 0, whole.extents[i], i);
-        if (i != k && whole.extents[i] != shard.extents[i]) return make_status(Kind::extent, array, 0, whole.extents[i], shard.extents[i], i);
+        if (i != k && whole.extents[i] != shard.extents[i])
+            return make_status(Kind::extent, array, 0, whole.extents[i], shard.extents[i], i);
     }
     if (output.read_only) return make_status(Kind::read_only, array, 0, 0, 1);
     if (repeats_memory(output) || shares_memory(whole, shard)) return make_status(Kind::overlap, array, 0, 0, 1);

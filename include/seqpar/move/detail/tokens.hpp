@@ -27,12 +27,11 @@ struct VectorArray {
 
     T* vector(const TokenIndex& index) const {
         std::int64_t offset = 0;
-        for (int i = 0; i < axes; ++i) offset += index.at[i] * strides[i];
+        for (int i = 0; i < axes; ++i)
+            offset += index.at[i] * strides[i];
         return data + offset;
     }
-    operator VectorArray<const T>() const
-        requires(!std::is_const_v<T>)
-    {
+    operator VectorArray<const T>() const requires(!std::is_const_v<T>) {
         VectorArray<const T> result{data, width, axes};
         for (int i = 0; i < axes; ++i) {
             result.extents[i] = extents[i];
@@ -107,7 +106,8 @@ public:
             const std::int64_t stride = static_cast<std::int64_t>(view_.stride(static_cast<std::size_t>(inner)));
             const std::int32_t* from = &at(index, std::make_index_sequence<View::rank()>{});
             if (stride == 1) return from;
-            for (std::int64_t i = 0; i < count; ++i) buffer[i] = from[i * stride];
+            for (std::int64_t i = 0; i < count; ++i)
+                buffer[i] = from[i * stride];
         } else if constexpr (Sharded::is_sharded) {
             if (inner == best_axis()) {
                 read_runs(index, count, buffer);
@@ -129,7 +129,8 @@ private:
     }
 
     void read_each(TokenIndex index, int inner, std::int64_t count, std::int32_t* buffer) const {
-        for (std::int64_t i = 0; i < count; ++i, ++index.at[inner]) buffer[i] = at(index, std::make_index_sequence<View::rank()>{});
+        for (std::int64_t i = 0; i < count; ++i, ++index.at[inner])
+            buffer[i] = at(index, std::make_index_sequence<View::rank()>{});
     }
 
     // Along the sequence axis of a shard: a run is one step, not a search a token.
@@ -137,7 +138,8 @@ private:
         const auto& mapping = view_.mapping();
         const std::int64_t first = index.at[best_axis()];
         auto cursor = source_runs(mapping.layout(), mapping.rank(), first, first + count);
-        const std::int64_t stride = static_cast<std::int64_t>(mapping.base().stride(static_cast<std::size_t>(best_axis())));
+        const std::int64_t stride =
+            static_cast<std::int64_t>(mapping.base().stride(static_cast<std::size_t>(best_axis())));
         Run run;
         while (cursor.next(run)) {
             TokenIndex token = index;
@@ -145,11 +147,13 @@ private:
             std::int32_t* to = buffer + (run.slot - first);
             if (run.position < 0) {
                 const std::int32_t fill = at(token, std::make_index_sequence<View::rank()>{});
-                for (std::int64_t i = 0; i < run.length; ++i) to[i] = fill;
+                for (std::int64_t i = 0; i < run.length; ++i)
+                    to[i] = fill;
             } else {
-                const std::int32_t* from =
-                    view_.data_handle() + static_cast<std::ptrdiff_t>(offset(token, std::make_index_sequence<View::rank()>{}));
-                for (std::int64_t i = 0; i < run.length; ++i) to[i] = from[i * stride];
+                const std::int32_t* from = view_.data_handle() + static_cast<std::ptrdiff_t>(offset(
+                                                                     token, std::make_index_sequence<View::rank()>{}));
+                for (std::int64_t i = 0; i < run.length; ++i)
+                    to[i] = from[i * stride];
             }
         }
     }
@@ -197,7 +201,8 @@ struct TokenRows {
     std::int64_t length() const { return rows.extent(inner); }
     std::int64_t loops() const {
         std::int64_t count = 1;
-        for (int i = 0; i < Rows::axes; ++i) count *= i == inner ? 1 : rows.extent(i);
+        for (int i = 0; i < Rows::axes; ++i)
+            count *= i == inner ? 1 : rows.extent(i);
         return count;
     }
     // The first token of loop `loop`.
@@ -213,7 +218,8 @@ struct TokenRows {
     // The number of a token in row-major order: what a Status names.
     std::int64_t flat(const TokenIndex& index) const {
         std::int64_t number = 0;
-        for (int i = 0; i < Rows::axes; ++i) number = number * rows.extent(i) + index.at[i];
+        for (int i = 0; i < Rows::axes; ++i)
+            number = number * rows.extent(i) + index.at[i];
         return number;
     }
 
@@ -239,11 +245,14 @@ struct TokenRows {
                 const std::int64_t start = i++;
                 index.at[inner] = begin + start;
                 if (row[start] < 0) {
-                    while (i < block.count && row[i] < 0) ++i;
+                    while (i < block.count && row[i] < 0)
+                        ++i;
                     visit.text(index, i - start);
                 } else {
                     const std::int32_t number = bank == nullptr ? 0 : bank[start];
-                    while (i < block.count && row[i] - row[start] == i - start && (bank == nullptr || bank[i] == number)) ++i;
+                    while (i < block.count && row[i] - row[start] == i - start &&
+                           (bank == nullptr || bank[i] == number))
+                        ++i;
                     visit.vision(index, i - start, number, std::int64_t{row[start]});
                 }
             }
