@@ -32,7 +32,7 @@ Id* make_ids(const Sizes& sizes, std::int64_t banks) {
 }
 
 // A memcpy of `bytes` to where the operation writes, from elsewhere.
-Call copy_to(void* to, std::int64_t bytes) {
+auto copy_to(void* to, std::int64_t bytes) {
     const std::byte* const from = memory(9, bytes);
     return [=] { std::memcpy(to, from, static_cast<std::size_t>(bytes)); };
 }

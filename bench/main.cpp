@@ -34,6 +34,12 @@ same run, and prints one table. ratio is memcpy over operation, of medians: 1 is
 Targets stand beside the sizes that the options default to.
 )";
 
+[[noreturn]] void wrong(const std::string& option, const std::string& text, const std::string& wanted) {
+    std::ostringstream line;
+    line << option << ' ' << text << ": wants " << wanted;
+    throw std::invalid_argument(line.str());
+}
+
 std::vector<std::int64_t> numbers(const std::string& option, const std::string& text) {
     std::vector<std::int64_t> list;
     std::stringstream parts(text);
@@ -45,17 +51,15 @@ std::vector<std::int64_t> numbers(const std::string& option, const std::string& 
             read = 0;
         }
         if (read == 0 || read != part.size() || list.back() < 1) {
-            throw std::invalid_argument(option + " " + text + ": wants positive numbers, with commas between them");
+            wrong(option, text, "positive numbers, with commas between them");
         }
     }
-    if (list.empty()) throw std::invalid_argument(option + ": wants a number");
+    if (list.empty()) wrong(option, text, "a number");
     return list;
 }
 std::vector<std::int64_t> numbers(const std::string& option, const std::string& text, std::size_t count) {
     auto list = numbers(option, text);
-    if (list.size() != count)
-        throw std::invalid_argument(option + " " + text + ": wants " +
-                                    bench::count(static_cast<std::int64_t>(count), "number"));
+    if (list.size() != count) wrong(option, text, bench::count(static_cast<std::int64_t>(count), "number"));
     return list;
 }
 
@@ -188,6 +192,7 @@ int main(int argc, char** argv) try {
     }
     const bench::Sizes sizes = parse(words);
     std::vector<char*> arguments;
+    arguments.reserve(words.size() + 1);
     for (std::string& word : words)
         arguments.push_back(word.data());
     int count = static_cast<int>(arguments.size());

@@ -13,8 +13,8 @@ if [ "${1:-}" = --preset ]; then
 fi
 case $preset in
   default) needs=(tests examples bench) ;;
-  clang) needs=(tests examples clang cccl-newest) ;;
-  sanitize) needs=(tests examples clang) ;;
+  clang) needs=(tests examples clang) ;;
+  sanitize) needs=(tests examples clang cccl-newest) ;;
   thread) needs=(tests clang) ;;
   cuda-all) needs=(tests) ;;
   *)

@@ -10,7 +10,7 @@
 namespace seqpar::detail {
 
 // One side of a move.
-struct Side {
+struct MoveSide {
     std::byte* data = nullptr;
     std::int64_t stride = 0;                        // bytes from one entry of the sequence axis to the next
     std::int64_t strides[ArrayRef::max_axes] = {};  // bytes, of the loop axes
@@ -18,8 +18,8 @@ struct Side {
 
 // `whole` is indexed by source, `shard` by slot. A slot is loop_count parts of `part` contiguous bytes on both sides.
 struct SlotCopy {
-    Side whole;
-    Side shard;
+    MoveSide whole;
+    MoveSide shard;
     std::int64_t part = 0;
     int element_bytes = 1;
     int loops = 0;
