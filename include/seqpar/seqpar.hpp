@@ -5,6 +5,7 @@
 
 #include <seqpar/layout/concepts.hpp>
 #include <seqpar/layout/contiguous.hpp>
+#include <seqpar/layout/indexed.hpp>
 #include <seqpar/layout/multiples.hpp>
 #include <seqpar/layout/nested.hpp>
 #include <seqpar/layout/offsets.hpp>

@@ -25,7 +25,7 @@ using test::List;
 using test::Lists;
 using test::shards;
 
-// The worked examples of LAYOUTS.md: documents of 8 and 4 over 2 ranks.
+// The worked examples of docs/design.md: documents of 8 and 4 over 2 ranks.
 TEST_CASE("whole sequences, documents and nesting as docs/trainers.md spells them") {
     constexpr int cp = 2;
     constexpr int tp = 2;
@@ -225,7 +225,7 @@ TEST_CASE("order conversions as docs/trainers.md spells them") {
     const sp::RelayoutPlan plan = sp::relayout(layout, sp::Contiguous{}(S, cp), 0);  // one all-to-all: slots and splits
     sp::roll_index(thrust::seq, layout, 0, cu, -1, next);                            // MTP: whose value a slot gets
     const auto halo = sp::halo_positions(layout, 0, sp::Side::left, 2, sp::offsets(cu));  // convolutions
-    const auto crossing = sp::halo_positions(layout, 0, sp::Side::left, 2);  // the same across documents
+    const auto crossing = sp::halo_positions(layout, 0, sp::Side::left, 2);               // the same across documents
     // [order]
 
     CHECK(undo == List{0, 1, 6, 7, 8, 9, 2, 3, 4, 10, 11, 5});

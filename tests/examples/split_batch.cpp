@@ -39,7 +39,7 @@ Outcome run(const TemporaryFolder& folder, const std::string& arguments) {
     return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, contents_of(out), contents_of(err)};
 }
 
-// --- the reference: LAYOUTS.md's formulas, spelled out a token at a time ------------------------------------------------------
+// --- the reference: docs/design.md's formulas, spelled out a token at a time ------------------------------------------------------
 
 struct Case {
     std::string layout;

@@ -1,5 +1,5 @@
 // Every golden case of kind layout, through the code of examples/inspect: recorded lists must come out number by number,
-// illegal input must be refused, or, where only the peer refuses it, be answered with the list that LAYOUTS.md gives. Prints
+// illegal input must be refused, or, where only the peer refuses it, be answered with the list that docs/design.md gives. Prints
 // how many cases of every kind and layout ran and how many are not served yet: none is left out in silence.
 #include "cases.hpp"
 #include "reference.hpp"
@@ -27,7 +27,7 @@ const std::vector<std::string> outputs{"shards", "restore",         "positions",
 struct Count {
     int equal = 0;       // recorded lists that came out
     int refused = 0;     // illegal input, an error
-    int right = 0;       // illegal for the peer alone: the list of LAYOUTS.md
+    int right = 0;       // illegal for the peer alone: the list of docs/design.md
     int exceptions = 0;  // the peer breaks the rules
     int not_served = 0;
     int elsewhere = 0;  // of other kinds
@@ -109,7 +109,8 @@ void print(const std::map<std::pair<std::string, std::string>, Count>& counts) {
     std::printf("%-10s %-6s %6d %8d %6d %10d %6d %11d\n", "all", "", all.equal, all.refused, all.right, all.exceptions,
                 all.wrong, all.not_served);
     std::printf(
-        "equal: as recorded; refused: illegal input, an error; right: refused by the peer alone, as LAYOUTS.md says\n");
+        "equal: as recorded; refused: illegal input, an error; right: refused by the peer alone, as docs/design.md "
+        "says\n");
 }
 
 }  // namespace

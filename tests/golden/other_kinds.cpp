@@ -1,6 +1,6 @@
 // Every golden case of kinds undo_redo, roll, plan, offsets, relayout and halo, through the code of examples/inspect: what
 // was recorded must come out number by number. Illegal input must be refused, or, where only the peer refuses it, be
-// answered with what LAYOUTS.md gives, worked out here in plain loops. Prints how many cases of every kind ran.
+// answered with what docs/design.md gives, worked out here in plain loops. Prints how many cases of every kind ran.
 // Not here: kind layout (layout_cases.cpp), and the kinds whose meaning belongs to a function (tests of the library).
 #include "cases.hpp"
 #include "reference.hpp"
@@ -29,9 +29,9 @@ const std::vector<std::string> outputs{
 struct Count {
     int equal = 0;
     int refused = 0;      // illegal input, an error
-    int right = 0;        // illegal for the peer alone: what LAYOUTS.md says
+    int right = 0;        // illegal for the peer alone: what docs/design.md says
     int exceptions = 0;   // the peer breaks the rules
-    int unsupported = 0;  // offsets of functions that issue 4 does not ask for
+    int unsupported = 0;  // offsets of functions that inspect does not serve
     int wrong = 0;
 };
 
@@ -91,7 +91,7 @@ std::vector<std::pair<std::int64_t, std::int64_t>> runs_of(const List& shard, st
     return runs;
 }
 
-// What LAYOUTS.md gives for a case that the peer refuses or gets wrong; none where it is no legal input.
+// What docs/design.md gives for a case that the peer refuses or gets wrong; none where it is no legal input.
 std::optional<json> expected(const Case& c) {
     static const std::set<std::string> of_the_kind{
         "shift", "window", "side", "stops_at_documents", "kernel", "csa_window", "ratio", "ratios", "causal"};
@@ -155,7 +155,7 @@ std::optional<json> expected(const Case& c) {
     return answer;
 }
 
-// Of illegal offsets there is what was recorded, where it came back and the offsets break no rule of LAYOUTS.md.
+// Of illegal offsets there is what was recorded, where it came back and the offsets break no rule of docs/design.md.
 std::optional<json> expected_offsets(const Case& c) {
     const std::string recorded = "per_rank_cuq_cuk_maxq_maxk_keys";
     if (!c.body.contains(recorded)) return std::nullopt;

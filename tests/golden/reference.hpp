@@ -1,4 +1,4 @@
-// What a case of kind layout must be answered with, worked out from LAYOUTS.md alone in plain loops that share nothing with
+// What a case of kind layout must be answered with, worked out from docs/design.md alone in plain loops that share nothing with
 // the library: whether it is legal, and then the lists. It decides the illegal cases, and the recorded ones check it.
 #pragma once
 

@@ -101,7 +101,7 @@ TEST_CASE("layouts without run_at and spans are indexed all the same") {
     CHECK(array[3] == 1);
 }
 
-// LAYOUTS.md section 2: P=2, documents of 8 and 4.
+// docs/design.md: P=2, documents of 8 and 4.
 TEST_CASE("restore columns of the worked examples") {
     const List cu{0, 8, 12};
     const auto restored = [](const auto& layout) {

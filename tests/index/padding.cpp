@@ -9,7 +9,7 @@ using namespace test;
 
 namespace {
 
-// up(n, m) of each document, as LAYOUTS.md section 7 says it.
+// up(n, m) of each document, as docs/design.md says it.
 List naive(const List& cu, std::int64_t m) {
     List out(1, 0);
     for (std::size_t d = 0; d + 1 < cu.size(); ++d)

@@ -1,4 +1,4 @@
-// Plans: the worked examples of LAYOUTS sections 2 and 3, and the solvers against plain loops on random work.
+// Plans: the worked examples of docs/design.md, and the solvers against plain loops on random work.
 #include "support.hpp"
 
 #include <seqpar/balance/plans.hpp>

@@ -48,7 +48,7 @@ List slots_of(const L& layout) {
     return slots;
 }
 
-// There: the shards of the target. Back: those that were. Each row crosses once, by the order that LAYOUTS names.
+// There: the shards of the target. Back: those that were. Each row crosses once, by the order that docs/design.md names.
 template <sp::Layout From, sp::Layout To>
 void check_there_and_back(const From& from, const To& to) {
     const Lists before = shards(from);
@@ -80,7 +80,7 @@ void check_there_and_back(const From& from, const To& to) {
 
 }  // namespace
 
-TEST_CASE("the worked example of LAYOUTS: zigzag inside documents to contiguous") {
+TEST_CASE("the worked example of docs/design.md: zigzag inside documents to contiguous") {
     const List cu{0, 8, 12};
     const auto from = sp::packed(sp::ZigZag{}, cu, 12, 2);
     const auto to = sp::Contiguous{}(12, 2);

@@ -79,8 +79,8 @@ TEST_CASE("a gather by the index is the whole array rolled and then sharded") {
     }
 }
 
-// LAYOUTS section 5: where zigzag needs another rank's token.
-TEST_CASE("the last of a zigzag half comes from the neighbour that LAYOUTS names") {
+// docs/design.md: where zigzag needs another rank's token.
+TEST_CASE("the last of a zigzag half comes from the neighbour that docs/design.md names") {
     const auto layout = sp::ZigZag{}(24, 3);
     for (int rank = 0; rank < 3; ++rank) {
         List index(8);

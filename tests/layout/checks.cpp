@@ -1,5 +1,5 @@
 // What every check of a layout says about illegal input: kind, document, expected, got and the line for people. Most inputs
-// are those that trainers accept today (LAYOUTS.md section 8). Not here: Status itself (status.cpp).
+// are those that trainers accept today (docs/design.md). Not here: Status itself (status.cpp).
 #include "table_of.hpp"
 
 #include <seqpar/layout/contiguous.hpp>
@@ -145,7 +145,7 @@ TEST_CASE("no rank and fewer than none are refused") {
                      ranks);
         check_status(thrown([&] { (void)nested(ZigZag{}(8, 2), Contiguous{}, ranks); }), Kind::ranks, 0, 1, ranks);
     }
-    CHECK(describe(check(ZigZag{}, 8, 0)) == "a group must have a rank: expected at least 1, got 0");
+    CHECK(describe(check(ZigZag{}, 8, 0)) == "too few ranks: expected at least 1, got 0");
 }
 
 TEST_CASE("a negative length is refused") {

@@ -1,4 +1,4 @@
-// The lists that tests compare: shards, restore index and sources of a layout, slot by slot, and the formulas of LAYOUTS.md
+// The lists that tests compare: shards, restore index and sources of a layout, slot by slot, and the formulas of docs/design.md
 // written out once more as plain loops. Not here: random layouts; see random.hpp.
 #pragma once
 
@@ -78,7 +78,7 @@ inline List moved(List list, std::int64_t by) {
     return list;
 }
 
-// The formulas of LAYOUTS.md section 1, letter by letter, for rank r of P.
+// The formulas of docs/design.md, letter by letter, for rank r of P.
 inline List formula_a(std::int64_t S, std::int64_t P, std::int64_t r) {
     if (P == 1) {
         return range(0, S);

@@ -1,4 +1,4 @@
-// The laws of packed layouts and of tables of runs over thousands of random ones, and formulas B and G of LAYOUTS.md against
+// The laws of packed layouts and of tables of runs over thousands of random ones, and formulas B and G of docs/design.md against
 // them slot by slot. Seeds are fixed; a failure prints its case. Not here: large numbers (large.cpp).
 #include "laws.hpp"
 

@@ -1,4 +1,4 @@
-// The laws of layouts over the whole sequence, over many random ones, and formulas A, E and F of LAYOUTS.md against them slot
+// The laws of layouts over the whole sequence, over many random ones, and formulas A, E and F of docs/design.md against them slot
 // by slot. Seeds are fixed; a failure prints its case. Not here: documents (random_packed.cpp).
 #include "laws.hpp"
 

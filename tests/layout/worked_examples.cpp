@@ -1,4 +1,4 @@
-// The worked examples of LAYOUTS.md, number by number: two documents of 8 and 4 on two ranks, rings, local offsets. C, D and J
+// The worked examples of docs/design.md, number by number: two documents of 8 and 4 on two ranks, rings, local offsets. C, D and J
 // have no planner here: their tables are written by hand and show that Permuted gives any list.
 #include "lists.hpp"
 #include "table_of.hpp"

@@ -1,4 +1,4 @@
-// How much causal attention work a layout gives each rank. Not here: plans that even it out.
+// How much causal attention work a layout gives each rank. Not here: plans that even it out; see plans.hpp.
 #pragma once
 
 #include <seqpar/layout/offsets.hpp>
@@ -31,7 +31,7 @@ template <Layout L, OffsetInteger Int>
         if (run.position < 0) continue;
         const std::int64_t last = run.position + run.length;
         for (std::int64_t first = run.position; first < last;) {
-            std::int64_t document_begin = cu_seqlens[cu_seqlens.documents()];
+            std::int64_t document_begin = cu_seqlens.last();
             std::int64_t document_end = last;
             if (first < document_begin) {
                 const std::int64_t document = cu_seqlens.document_of(first);

@@ -1,5 +1,5 @@
 // Plans: which blocks of the sequence each rank gets, so that attention work is even, with the tie-breaks of the trainers that
-// use them (LAYOUTS C, D, J, K). Pure functions of work and lengths. Not here: the layout of a plan; see block_runs and
+// use them (layout C, D, J, K). Pure functions of work and lengths. Not here: the layout of a plan; see block_runs and
 // index/run_table.hpp, whose RunTable(block_runs(…), length).layout() it is.
 #pragma once
 
@@ -49,7 +49,7 @@ inline BlockParts empty_parts(int ranks) {
 
 }  // namespace detail
 
-// PTRR (LAYOUTS D; torch flex attention): blocks sorted by work, descending and stable, dealt in rows of `ranks`, every odd row
+// PTRR (layout D; torch flex attention): blocks sorted by work, descending and stable, dealt in rows of `ranks`, every odd row
 // reversed; column g is rank g; each rank's blocks ascending. Error: a number of blocks that is no multiple of ranks.
 [[nodiscard]] inline BlockParts ptrr_parts(std::span<const std::int64_t> work, int ranks) {
     BlockParts parts = detail::empty_parts(ranks);
@@ -67,7 +67,7 @@ inline BlockParts empty_parts(int ranks) {
     return parts;
 }
 
-// MagiAttention's solver (LAYOUTS J): chunks by work, the greatest first and of equal ones the last, each to the least loaded
+// MagiAttention's solver (layout J): chunks by work, the greatest first and of equal ones the last, each to the least loaded
 // rank (of equal ones the lowest) that has fewer than ceil(chunks / ranks). In the solver's own order; see sorted_parts.
 [[nodiscard]] inline BlockParts min_heap_parts(std::span<const std::int64_t> work, int ranks) {
     BlockParts parts = detail::empty_parts(ranks);
@@ -107,7 +107,7 @@ inline BlockParts empty_parts(int ranks) {
     return parts;
 }
 
-// The tokens of a chunk (LAYOUTS section 3, J): `given`, but at most ceil(length / (8 ranks)), which is also the default.
+// The tokens of a chunk (docs/design.md, J): `given`, but at most ceil(length / (8 ranks)), which is also the default.
 [[nodiscard]] inline std::int64_t magi_chunk(std::int64_t length, int ranks,
                                              std::int64_t given = (std::numeric_limits<std::int64_t>::max)()) {
     if (ranks < 1) throw_if_bad(make_status(Kind::ranks, 0, 0, 1, ranks));
@@ -124,7 +124,7 @@ enum class Mask : unsigned char { causal, full };
 template <OffsetInteger Int>
 [[nodiscard]] std::vector<std::int64_t> chunk_work(Offsets<Int> cu_seqlens, std::int64_t length, std::int64_t width,
                                                    Mask mask) {
-    const std::int64_t real = cu_seqlens.count() > 0 ? cu_seqlens[cu_seqlens.count() - 1] : 0;
+    const std::int64_t real = cu_seqlens.last();
     throw_if_bad(check(cu_seqlens, (std::min)(real, length)));
     if (width < 1) throw_if_bad(make_status(Kind::policy, 0, 0, 1, width));
     std::vector<std::int64_t> work(static_cast<std::size_t>((length + width - 1) / width));
@@ -168,7 +168,7 @@ template <OffsetInteger Int>
     return runs;
 }
 
-// Older torch's order (LAYOUTS C; PerDocumentHeadTail before July 2026): the shards that ZigZag deals of each document, joined
+// Older torch's order (layout C; PerDocumentHeadTail before July 2026): the shards that ZigZag deals of each document, joined
 // over ranks, then over documents, and that list of `length` positions cut into equal parts. The runs of each rank, for a
 // RunTable. Errors: those of packed(ZigZag{}, cu_seqlens, length, ranks). Cost: linear in documents times ranks.
 template <OffsetInteger Int>
@@ -195,7 +195,7 @@ template <OffsetInteger Int>
     return parts;
 }
 
-// The least ranks for a sample of hybrid (dynamic) CP (LAYOUTS K): max(1, 2^ceil(log2(length / max_tokens_per_rank))).
+// The least ranks for a sample of hybrid (dynamic) CP (layout K): max(1, 2^ceil(log2(length / max_tokens_per_rank))).
 // Inside its group the sample is dealt by ZigZag. Error: more than `ranks`.
 [[nodiscard]] inline int ranks_needed(std::int64_t length, std::int64_t max_tokens_per_rank, int ranks) {
     if (length < 0) throw_if_bad(make_status(Kind::length, 0, 0, 0, length));

@@ -1,4 +1,4 @@
-// What variable-length attention kernels are told on each rank: offsets of queries and keys, valid tokens, halves (LAYOUTS
+// What variable-length attention kernels are told on each rank: offsets of queries and keys, valid tokens, halves (docs/design.md
 // section 4). Plain arrays on the host. Not here: local cu_seqlens of a Packed layout; see offsets.hpp.
 #pragma once
 
@@ -16,7 +16,7 @@ namespace seqpar {
 enum class Half : unsigned char { first, second, both };
 
 // The documents of a contiguous shard [begin, end), as a kernel that knows nothing of other ranks sees them: offsets clipped to
-// the shard and counted from its begin, duplicates removed. Source: LAYOUTS F on packed sequences.
+// the shard and counted from its begin, duplicates removed. Source: layout F on packed sequences.
 template <OffsetInteger Int>
 struct ShardOffsets {
     std::vector<Int> cu;                  // from 0 to the tokens that belong to a document; empty where none does
@@ -73,8 +73,8 @@ std::int64_t first_at_least(Offsets<Int> cu_seqlens, std::int64_t position) {
 template <OffsetInteger Int, OffsetInteger PaddedInt>
 [[nodiscard]] std::vector<Int> valid_offsets(Offsets<Int> cu_seqlens, Offsets<PaddedInt> padded_cu_seqlens, int ranks,
                                              int rank, Half half) {
-    const auto layout = packed(ZigZag{}, padded_cu_seqlens, padded_cu_seqlens[padded_cu_seqlens.documents()], ranks);
-    throw_if_bad(check(padded(layout, cu_seqlens, padded_cu_seqlens, cu_seqlens[cu_seqlens.documents()])));
+    const auto layout = packed(ZigZag{}, padded_cu_seqlens, padded_cu_seqlens.last(), ranks);
+    throw_if_bad(check(padded(layout, cu_seqlens, padded_cu_seqlens, cu_seqlens.last())));
     throw_if_bad(check_rank(layout, rank));
     std::vector<Int> valid(static_cast<std::size_t>(cu_seqlens.count()));
     for (std::int64_t d = 0; d < cu_seqlens.documents(); ++d) {
@@ -94,7 +94,7 @@ template <OffsetInteger Int, OffsetInteger PaddedInt>
 // of an odd number of slots.
 template <OffsetInteger Int>
 [[nodiscard]] std::vector<std::int64_t> half_slots(Offsets<Int> local_cu_seqlens, Half half) {
-    const auto layout = packed(Contiguous{}, local_cu_seqlens, local_cu_seqlens[local_cu_seqlens.documents()], 2);
+    const auto layout = packed(Contiguous{}, local_cu_seqlens, local_cu_seqlens.last(), 2);
     throw_if_bad(check(layout));
     std::vector<std::int64_t> slots;
     for (std::int64_t d = 0; d < local_cu_seqlens.documents(); ++d) {
@@ -112,9 +112,9 @@ template <OffsetInteger Int>
 template <OffsetInteger Int>
 [[nodiscard]] ShardOffsets<Int> shard_offsets(Offsets<Int> cu_seqlens, std::int64_t total, int ranks, int rank) {
     const auto [begin, end] = detail::contiguous_shard(total, ranks, rank);
-    throw_if_bad(check(cu_seqlens, (std::min)(total, cu_seqlens[cu_seqlens.documents()])));
+    throw_if_bad(check(cu_seqlens, (std::min)(total, cu_seqlens.last())));
     ShardOffsets<Int> shard;
-    const std::int64_t last = (std::min)(end, cu_seqlens[cu_seqlens.documents()]);
+    const std::int64_t last = (std::min)(end, cu_seqlens.last());
     if (last <= begin) return shard;
     shard.cu.push_back(0);
     for (std::int64_t i = detail::first_at_least(cu_seqlens, begin); i < cu_seqlens.count() && cu_seqlens[i] < last;

@@ -80,7 +80,7 @@ template <Layout L, IndexArray Out>
 }
 
 // Where each entry of the whole (unpadded) array lies in the shards joined in order of rank, as an all-gather along the
-// sequence axis gives them: whole[j] = gathered[out[j]] (LAYOUTS section 2). The inverse of the joined gather_index;
+// sequence axis gives them: whole[j] = gathered[out[j]] (docs/design.md). The inverse of the joined gather_index;
 // shards may differ in size, and no entry names a pad slot. Layers that need the sequence in order (SSM, linear attention)
 // undo the balance by this index and redo it by the joined gather_index. Shape: out [source_size()], int32 or int64. Errors and
 // contract line: as positions, where the numbers go up to size().

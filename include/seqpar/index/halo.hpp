@@ -1,5 +1,5 @@
 // Halo: the positions next to each run of a shard, which convolutions and repeated rolls need besides it. Plain arrays on
-// the host. Not here: the exchange; a gather of the whole array by the index is the move.
+// the host. Not here: the exchange between ranks, and the move: shard by indexed() (layout/indexed.hpp).
 #pragma once
 
 #include <seqpar/index/tail.hpp>
@@ -50,7 +50,7 @@ std::vector<std::int64_t> halo_of(const L& layout, int rank, Side side, std::int
 // For each run of `rank`'s shard in slot order the `window` positions on one side of it, ascending, whichever ranks hold
 // them, those of the shard itself included; -1 beyond the ends of the sequence. Documents are crossed. The runs are
 // those of seqpar::runs, so a ZigZag shard has two, also where they are neighbours. Result: [runs, window], on the padded
-// axis. Source: LAYOUTS section 5; Megatron's exchange_cp_boundary_hidden. Errors: an illegal layout, a rank outside the
+// axis. Source: docs/design.md; Megatron's exchange_cp_boundary_hidden. Errors: an illegal layout, a rank outside the
 // group, a negative window. Synchronises: never. Allocates: the result. Reads offsets on: the host.
 template <Layout L>
 [[nodiscard]] std::vector<std::int64_t> halo_positions(const L& layout, int rank, Side side, std::int64_t window) {

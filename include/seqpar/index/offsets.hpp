@@ -64,7 +64,7 @@ template <LayoutPolicy P, OffsetInteger Int, IndexArray Out>
 }
 
 // The offsets of the documents inside each rank's shard, the same on every rank: cu_seqlens / ranks, entry by entry
-// (LAYOUTS section 4, B and G). Shape: out [documents + 1], int32 or int64; empty documents and repeated last offsets
+// (docs/design.md, B and G). Shape: out [documents + 1], int32 or int64; empty documents and repeated last offsets
 // stay. Errors, before anything is written: an illegal layout (so every document's length divides), another length of
 // `out`, offsets that do not fit it, overlap. Synchronises: never. Allocates: never. Launches: none on a host. Reads
 // offsets on: exec's device.

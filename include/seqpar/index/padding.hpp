@@ -22,7 +22,7 @@ enum class MatrixInput : unsigned char {
 };
 
 // The same for 8-bit formats, whose scales cover `block` (16, 32 or 128) rows of what a matrix product sees: the least
-// common multiple of customary_multiple and block * cp, or block * cp * tp (LAYOUTS section 7). Source:
+// common multiple of customary_multiple and block * cp, or block * cp * tp (docs/design.md). Source:
 // TransformerEngine's recipes.
 [[nodiscard]] constexpr std::int64_t block_multiple(int cp, int tp, std::int64_t block, MatrixInput sees) {
     const std::int64_t customary = customary_multiple(cp, tp);
@@ -78,7 +78,7 @@ template <OffsetArray R, IndexArray Out>
     return {};
 }
 
-// Offsets of the same documents, each padded at its end to a multiple of `multiple`: up(n, m) = ceil(n / m) m (LAYOUTS
+// Offsets of the same documents, each padded at its end to a multiple of `multiple`: up(n, m) = ceil(n / m) m (docs/design.md
 // section 7). Empty documents stay empty, so arrays of fixed capacity stay valid. Returns the padded total, also where
 // it passes 32 bits. Shapes: cu_seqlens [documents + 1] of int32 or int64, out the same. Errors, before anything is
 // written: illegal offsets, a multiple below 1, a sum that does not fit 64 bits or `out`'s type (`index` is the

@@ -72,7 +72,7 @@ template <Layout From, Layout To>
 
 // The arrays of `rank` for the way from `from` to `to`, two layouts over the same positions (those of the padded axis) with
 // groups of any sizes; the way back is relayout(to, from, rank). The rows that arrive from one rank are in the order of
-// their slots here, so both sides agree for every pair of layouts. Source: LAYOUTS section 5. Errors: an illegal layout,
+// their slots here, so both sides agree for every pair of layouts. Source: docs/design.md. Errors: an illegal layout,
 // layouts of different size, a rank outside the larger group. Synchronises: never. Allocates: the result and 32 bytes a
 // piece, which is a stretch of consecutive slots on both sides. Cost: linear in slots, and for each piece a search and
 // its part in a sort. Reads offsets on: the host.

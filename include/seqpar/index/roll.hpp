@@ -1,5 +1,5 @@
 // Roll: which position's value each slot holds after a roll of the whole sequence, inside documents or in a circle.
-// Not here: labels, which are rolled before the split (labels.hpp); a gather by the index is the move.
+// Not here: labels, which are rolled before the split (labels.hpp), and the move: shard by indexed() (layout/indexed.hpp).
 #pragma once
 
 #include <seqpar/index/positions.hpp>
@@ -83,7 +83,7 @@ template <Layout L, OffsetArray R, IndexArray Out>
 // position p gets that of p - by, so by = -1 brings the next token (MTP); -1 where that lies in no or another document.
 // Positions after the last offset belong to nobody and get -1. Positions are those of the padded axis. The move is
 // a gather of the whole array by this index, or on each rank an exchange of what its shard lacks. Shape: out
-// [slots(rank)], int32 or int64; cu_seqlens [documents + 1]. Source: LAYOUTS section 5; Megatron-Core's roll_tensor.
+// [slots(rank)], int32 or int64; cu_seqlens [documents + 1]. Source: docs/design.md; Megatron-Core's roll_tensor.
 // Errors: those of positions, illegal offsets, overlap. Synchronises: never. Allocates: never. Launches: none on a host.
 // Reads offsets on: exec's device.
 template <class D, Layout L, BorrowedOffsets R, IndexArray Out>

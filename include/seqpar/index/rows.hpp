@@ -395,7 +395,7 @@ template <class Ids, class Rows, class Banks = NoArray, class Counts = NoArray>
 // For each token of the unsplit stream the bank row that it wants: rows[…, t] = first row + the number of placeholders
 // of its bank before it, and -1 for text; banks[…, t] = its bank, -1 for text. Samples are numbered one after the
 // other, whatever the strides of [B, S]. Do it once, before the split, and split `rows` and `banks` as the tokens:
-// counting on a shard would start again at row 0 (VISION section 2). ids: [S] or [B, S] of int32 or int64, or
+// counting on a shard would start again at row 0 (docs/design.md). ids: [S] or [B, S] of int32 or int64, or
 // masked(ids, valid). rows, banks: int32 of that shape; without `banks` the rules name one bank, or give each its
 // base(…), so that the rows of one array of banks are told apart. counts: int64 [rules.banks()], how many placeholders
 // each bank has; no_array leaves it or `banks` out. Errors, before anything is written: shapes (Status::array: 0 ids, 1

@@ -1,4 +1,4 @@
-// Contiguous: rank r holds the r-th equal part (LAYOUTS F), and UnevenContiguous, the same for any length.
+// Contiguous: rank r holds the r-th equal part (layout F), and UnevenContiguous, the same for any length.
 #pragma once
 
 #include <seqpar/layout/concepts.hpp>

@@ -1,4 +1,4 @@
-// The multiples that lengths are padded to (LAYOUTS section 7). Not here: padding itself; see index/padding.hpp.
+// The multiples that lengths are padded to (docs/design.md). Not here: padding itself; see index/padding.hpp.
 #pragma once
 
 #include <seqpar/layout/concepts.hpp>

@@ -1,4 +1,4 @@
-// Nested: a policy over every shard of a layout (TP-SP inside CP, Ulysses inside ring: LAYOUTS H, Int, M).
+// Nested: a policy over every shard of a layout (TP-SP inside CP, Ulysses inside ring: layout H, I, M).
 #pragma once
 
 #include <seqpar/layout/runs.hpp>

@@ -30,6 +30,9 @@ public:
     SEQPAR_HD constexpr std::int64_t documents() const { return count_ - 1; }
     SEQPAR_HD constexpr std::int64_t operator[](std::int64_t document) const { return data_[document]; }
 
+    // The last offset, or 0 where there is none: then check() says so.
+    SEQPAR_HD constexpr std::int64_t last() const { return count_ < 1 ? 0 : data_[count_ - 1]; }
+
     // The document, never an empty one, that holds `position`, which lies in [0, last offset). Logarithmic in documents.
     SEQPAR_HD constexpr std::int64_t document_of(std::int64_t position) const {
         return detail::last_at_most(Key{data_}, 0, documents(), position);

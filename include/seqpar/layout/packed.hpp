@@ -1,4 +1,4 @@
-// Packed: a policy inside every document of a packed (THD) sequence (LAYOUTS B and G, by ZigZag and Contiguous).
+// Packed: a policy inside every document of a packed (THD) sequence (layout B and G, by ZigZag and Contiguous).
 #pragma once
 
 #include <seqpar/layout/offsets.hpp>

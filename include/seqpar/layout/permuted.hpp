@@ -1,4 +1,4 @@
-// Permuted: a layout given by a table of runs, for planners and for layouts without a formula (LAYOUTS C, D, J, K).
+// Permuted: a layout given by a table of runs, for planners and for layouts without a formula (layout C, D, J, K).
 // Not here: building the table; see index/run_table.hpp.
 #pragma once
 

@@ -149,7 +149,7 @@ constexpr KindText kind_text(Kind kind) {
             return {"length", "a length is negative or overflows", nullptr, nullptr, nullptr, "at least "};
         case Kind::policy:
             return {"policy", "a parameter of a policy makes no sense", nullptr, nullptr, nullptr, "at least "};
-        case Kind::ranks: return {"ranks", "a group must have a rank", nullptr, nullptr, nullptr, "at least "};
+        case Kind::ranks: return {"ranks", "too few ranks", nullptr, nullptr, nullptr, "at least "};
     }
     return {"unknown", "unknown kind of status", "array", "index", "field", ""};
 }

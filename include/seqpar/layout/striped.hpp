@@ -1,4 +1,4 @@
-// Striped: stripes of `width` tokens dealt to the ranks in turn (LAYOUTS E).
+// Striped: stripes of `width` tokens dealt to the ranks in turn (layout E).
 #pragma once
 
 #include <seqpar/layout/concepts.hpp>

@@ -1,4 +1,4 @@
-// ZigZag: rank r holds chunk r and chunk 2P-1-r of 2P equal chunks, which evens out causal attention (LAYOUTS A; also known
+// ZigZag: rank r holds chunk r and chunk 2P-1-r of 2P equal chunks, which evens out causal attention (layout A; also known
 // as head-tail, dual chunk swap or load-balanced). Not here: documents; see packed.hpp.
 #pragma once
 

@@ -57,13 +57,19 @@ constexpr Line<typename view_of<X>::element_type> line(X& x) {
     return {v.data_handle(), static_cast<std::int64_t>(v.stride(0))};
 }
 
-// to[i] = first + i for i in [0, count), contiguous. In this form g++ 12 makes one store of four; blocks of 16 in registers
-// are quicker still, but that compiler gets them wrong at -O3.
+// to[i] = first + i for i in [0, count), contiguous. By blocks, each counted from its own first number: g++ 12 makes them
+// additions of constants, one store for 16 bytes (a block of up to 16 it unrolls before it tries).
 template <class T>
 SEQPAR_HD constexpr void write_count(T* to, std::int64_t count, T first) {
-    std::make_unsigned_t<T> next = static_cast<std::make_unsigned_t<T>>(first);  // one past the last may not be a T
-    for (const T* const end = to + count; to != end; ++to)
-        *to = static_cast<T>(next++);
+    using Number = std::make_unsigned_t<T>;  // one past the last may not be a T
+    constexpr int block = 32;
+    Number next = static_cast<Number>(first);
+    for (; count >= block; count -= block, to += block, next += block) {
+        for (int k = 0; k < block; ++k)
+            to[k] = static_cast<T>(next + static_cast<Number>(k));
+    }
+    for (; count > 0; --count)
+        *to++ = static_cast<T>(next++);
 }
 
 // out[at + i] = first + i, and out[at + i] = value, for i in [0, count).

@@ -31,6 +31,15 @@ inline bool writes_past_cache(std::int64_t bytes) {
     return bytes > cache / 4;
 }
 
+// Asks for the memory at `from`, which is read soon.
+inline void prefetch(const std::byte* from) {
+#if defined(__SSE2__)
+    _mm_prefetch(reinterpret_cast<const char*>(from), _MM_HINT_T0);
+#else
+    (void)from;
+#endif
+}
+
 // memcpy that does not call for up to 64 bytes, so that a short run costs a few nanoseconds.
 inline void copy_bytes(std::byte* to, const std::byte* from, std::size_t bytes) {
     if (bytes > 64) {
@@ -83,7 +92,7 @@ inline void stream_bytes(std::byte* to, const std::byte* from, std::size_t bytes
     std::size_t fetch = next_bytes < 8192 ? next_bytes : 8192;
     for (; bytes >= line; bytes -= line, to += line, from += line) {
         if (fetch >= line) {
-            _mm_prefetch(reinterpret_cast<const char*>(next), _MM_HINT_T0);
+            _mm_prefetch(reinterpret_cast<const char*>(next), _MM_HINT_T1);
             next += line;
             fetch -= line;
         }

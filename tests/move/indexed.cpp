@@ -1,0 +1,123 @@
+// Moves by index arrays: a gather, and with it the roll, the halo and the two ways of the balance as moves of any array.
+#include <seqpar/seqpar.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cstdint>
+#include <numeric>
+#include <random>
+#include <vector>
+
+namespace {
+
+namespace sp = seqpar;
+using List = std::vector<std::int64_t>;
+
+// [2, S, 3] with a value of its own in every element.
+std::vector<float> values(std::int64_t length) {
+    std::vector<float> x(static_cast<std::size_t>(6 * length));
+    std::iota(x.begin(), x.end(), 1.0F);
+    return x;
+}
+
+// [2, T, 3] with what the index names, or the fill.
+std::vector<float> taken(const std::vector<float>& x, std::int64_t length, const List& index, float fill) {
+    std::vector<float> out;
+    for (std::int64_t b = 0; b < 2; ++b) {
+        for (const std::int64_t i : index) {
+            for (std::int64_t h = 0; h < 3; ++h)
+                out.push_back(i < 0 ? fill : x[static_cast<std::size_t>((b * length + i) * 3 + h)]);
+        }
+    }
+    return out;
+}
+
+std::vector<float> moved(std::vector<float>& x, std::int64_t length, const List& index, float fill) {
+    const auto slots = static_cast<std::int64_t>(index.size());
+    std::vector<float> out(static_cast<std::size_t>(6 * slots), -1.0F);
+    sp::shard(thrust::seq, sp::indexed(index, length), 0, sp::tensor(x.data(), 2, length, 3), sp::axis<1>,
+              sp::tensor(out.data(), 2, slots, 3), fill);
+    return out;
+}
+
+}  // namespace
+
+TEST_CASE("a shard by an index array is a gather: any order, repeated entries, stretches, pads") {
+    std::mt19937 random(7);
+    for (int round = 0; round < 300; ++round) {
+        const std::int64_t length = 1 + static_cast<std::int64_t>(random() % 900);
+        std::vector<float> x = values(length);
+        List index;
+        const std::size_t count = random() % 1200;
+        while (index.size() < count) {
+            const auto first = static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(length + 1)) - 1;
+            const std::int64_t stretch = random() % 3 == 0 ? static_cast<std::int64_t>(random() % 600) : 1;
+            for (std::int64_t i = 0; i < stretch && index.size() < count && first + i < length; ++i) {
+                index.push_back(first < 0 ? -1 : first + i);
+            }
+        }
+        REQUIRE(moved(x, length, index, 0.5F) == taken(x, length, index, 0.5F));
+    }
+}
+
+TEST_CASE("an index outside the array is an error that names it, and nothing is written") {
+    std::vector<float> x = values(4);
+    std::vector<float> out(18, 7.0F);
+    for (const std::int64_t wrong : {std::int64_t{4}, std::int64_t{-2}}) {
+        const List index = {0, wrong, 1};
+        sp::Status status;
+        try {
+            sp::shard(thrust::seq, sp::indexed(index, 4), 0, sp::tensor(x.data(), 2, 4, 3), sp::axis<1>,
+                      sp::tensor(out.data(), 2, 3, 3), 0.0F);
+        } catch (const sp::Error& error) {
+            status = error.status();
+        }
+        CHECK(status.kind() == sp::Kind::table);
+        CHECK(status.index() == 1);
+        CHECK(status.expected == 3);
+        CHECK(status.got == wrong);
+        CHECK(out == std::vector<float>(18, 7.0F));
+    }
+}
+
+TEST_CASE("roll by -1 as a move: each slot gets its next token's vector, none over a document's end") {
+    const std::vector<std::int32_t> cu = {0, 8, 12};
+    std::vector<float> x = values(12);
+    List next(12);
+    for (std::int64_t p = 0; p < 12; ++p)
+        next[static_cast<std::size_t>(p)] = p == 7 || p == 11 ? -1 : p + 1;
+    const std::vector<float> rolled = taken(x, 12, next, 0.0F);
+    const auto layout = sp::packed(sp::ZigZag{}, cu, 12, 2);
+    for (int rank = 0; rank < 2; ++rank) {
+        List index(6);
+        sp::roll_index(thrust::seq, layout, rank, cu, -1, index);
+        std::vector<float> expected(36);
+        sp::shard(thrust::seq, layout, rank, sp::tensor(rolled.data(), 2, 12, 3), sp::axis<1>,
+                  sp::tensor(expected.data(), 2, 6, 3));
+        CHECK(moved(x, 12, index, 0.0F) == expected);
+    }
+}
+
+TEST_CASE("the left halo as a move: the vectors before each chunk, the fill before a document") {
+    const std::vector<std::int32_t> cu = {0, 8, 12};
+    std::vector<float> x = values(12);
+    const auto layout = sp::packed(sp::ZigZag{}, cu, 12, 2);
+    const List halo = sp::halo_positions(layout, 1, sp::Side::left, 2, sp::offsets(cu));
+    CHECK(halo == List{0, 1, 2, 3, -1, 8, 8, 9});
+    CHECK(moved(x, 12, halo, -3.0F) == taken(x, 12, {0, 1, 2, 3, -1, 8, 8, 9}, -3.0F));
+}
+
+TEST_CASE("undo and redo of the balance as moves: joined shards to the whole array and back") {
+    const auto layout = sp::ZigZag{}(24, 3);
+    std::vector<float> whole = values(24);
+    List redo(24);
+    List undo(24);
+    sp::gather_index(thrust::seq, layout, redo);
+    sp::restore_index(thrust::seq, layout, undo);
+    std::vector<float> joined = moved(whole, 24, redo, 0.0F);
+    CHECK(moved(joined, 24, undo, 0.0F) == whole);
+    std::vector<float> back(whole.size());
+    sp::unshard(thrust::seq, layout, sp::joined(sp::tensor(joined.data(), 2, 24, 3)), sp::axis<1>,
+                sp::tensor(back.data(), 2, 24, 3));
+    CHECK(back == whole);
+}
