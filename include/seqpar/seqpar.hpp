@@ -35,6 +35,7 @@
 #include <seqpar/index/rows.hpp>
 #include <seqpar/index/run_table.hpp>
 
+#include <seqpar/move/check.hpp>
 #include <seqpar/move/shard.hpp>
 #include <seqpar/move/unshard.hpp>
 #include <seqpar/move/vision_gather.hpp>

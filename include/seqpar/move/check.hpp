@@ -1,0 +1,95 @@
+// The checks of the moves and of VisionGather as functions that return a Status, for code that must not throw: between
+// collectives, say, where the worst code is found by a max-reduce first. Not here: the checks themselves.
+#pragma once
+
+#include <seqpar/move/unshard.hpp>
+#include <seqpar/move/vision_gather.hpp>
+
+#include <utility>
+
+namespace seqpar {
+
+namespace detail {
+
+struct CallShard {
+    template <class... Args>
+    void operator()(Args&&... args) const {
+        shard(std::forward<Args>(args)...);
+    }
+};
+struct CallShardBatch {
+    template <class... Args>
+    void operator()(Args&&... args) const {
+        shard_batch(std::forward<Args>(args)...);
+    }
+};
+struct CallShardAdjoint {
+    template <class... Args>
+    void operator()(Args&&... args) const {
+        shard_adjoint(std::forward<Args>(args)...);
+    }
+};
+struct CallUnshard {
+    template <class... Args>
+    void operator()(Args&&... args) const {
+        seqpar::unshard(std::forward<Args>(args)...);
+    }
+};
+struct CallUnshardAdjoint {
+    template <class... Args>
+    void operator()(Args&&... args) const {
+        unshard_adjoint(std::forward<Args>(args)...);
+    }
+};
+struct CallBackward {
+    template <class... Args>
+    void operator()(Args&&... args) const {
+        VisionGather{}.backward(std::forward<Args>(args)...);
+    }
+};
+
+// What `call` would throw, under an exec that moves nothing.
+template <class Call, class... Args>
+Status status_of(const Call& call, Args&&... args) {
+    try {
+        call(CheckOnly{}, std::forward<Args>(args)...);
+    } catch (const Error& error) {
+        return error.status();
+    }
+    return {};
+}
+
+}  // namespace detail
+
+// What the operation of that name would throw on a host, for the same arguments without exec; nothing is moved or written.
+// Synchronises: never. Allocates: as the operation. Launches: none. Reads offsets on: the host.
+template <class... Args>
+[[nodiscard]] Status check_shard(Args&&... args) {
+    return detail::status_of(detail::CallShard{}, std::forward<Args>(args)...);
+}
+template <class... Args>
+[[nodiscard]] Status check_shard_batch(Args&&... args) {
+    return detail::status_of(detail::CallShardBatch{}, std::forward<Args>(args)...);
+}
+template <class... Args>
+[[nodiscard]] Status check_shard_adjoint(Args&&... args) {
+    return detail::status_of(detail::CallShardAdjoint{}, std::forward<Args>(args)...);
+}
+template <class... Args>
+[[nodiscard]] Status check_unshard(Args&&... args) {
+    return detail::status_of(detail::CallUnshard{}, std::forward<Args>(args)...);
+}
+template <class... Args>
+[[nodiscard]] Status check_unshard_adjoint(Args&&... args) {
+    return detail::status_of(detail::CallUnshardAdjoint{}, std::forward<Args>(args)...);
+}
+template <class... Args>
+[[nodiscard]] Status check_vision_gather(Args&&... args) {
+    return detail::status_of(VisionGather{}, std::forward<Args>(args)...);
+}
+template <class... Args>
+[[nodiscard]] Status check_vision_gather_backward(Args&&... args) {
+    return detail::status_of(detail::CallBackward{}, std::forward<Args>(args)...);
+}
+
+}  // namespace seqpar
