@@ -99,7 +99,10 @@ private:
                 std::byte* const in_whole = whole + run.position * part;
                 std::byte* const to = To == Direction::to_shard ? in_shard : in_whole;
                 const std::byte* const from = To == Direction::to_shard ? in_whole : in_shard;
-                copies[count++] = {to, from, static_cast<std::size_t>(run.length * part)};
+                Copy& copy = copies[count++];
+                copy.to = to;
+                copy.from = from;
+                copy.bytes = static_cast<std::size_t>(run.length * part);
                 prefetch(from);
             }
             for (int i = 0; i < count; ++i)
