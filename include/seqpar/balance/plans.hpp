@@ -1,6 +1,8 @@
 // Plans: which blocks of the sequence each rank gets, so that attention work is even, with the tie-breaks of the trainers that
 // use them (layout C, D, J, K). Pure functions of work and lengths. Not here: the layout of a plan; see block_runs and
 // index/run_table.hpp, whose RunTable(block_runs(…), length).layout() it is.
+// Every function here: Synchronises: never. Allocates: the result. Launches: none. Reads offsets on: the host. Sums of work are
+// int64 and must fit.
 #pragma once
 
 #include <seqpar/balance/causal_work.hpp>

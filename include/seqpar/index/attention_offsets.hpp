@@ -1,5 +1,6 @@
-// What variable-length attention kernels are told on each rank: offsets of queries and keys, valid tokens, halves (docs/design.md
-// section 4). Plain arrays on the host. Not here: local cu_seqlens of a Packed layout; see offsets.hpp.
+// What variable-length attention kernels are told on each rank: offsets of queries and keys, valid tokens, halves (docs/design.md).
+// Plain arrays on the host. Not here: local cu_seqlens of a Packed layout; see offsets.hpp.
+// Every function here: Synchronises: never. Allocates: the result. Launches: none. Reads offsets on: the host.
 #pragma once
 
 #include <seqpar/layout/contiguous.hpp>

@@ -75,9 +75,10 @@ template <MovableTensor In, AnyAxis A, MovableTensor Out>
 [[nodiscard]] auto field(In&& in, A axis, Out&& out) {
     static_assert(RuntimeTensor<In> || AxisOf<A, In> || std::same_as<A, RuntimeAxis>, "the input has no such axis");
     static_assert(RuntimeTensor<Out> || WritableTensor<Out>, "the output is read-only");
-    using Int = typename detail::element_or_void<std::remove_reference_t<In>>::type;
-    using O = typename detail::element_or_void<std::remove_reference_t<Out>>::type;
-    return detail::Field<Int, O, detail::BatchLayout, void>{array_ref(in), array_ref(out), axis.value, {}, 0, {}};
+    using InElement = typename detail::element_or_void<std::remove_reference_t<In>>::type;
+    using OutElement = typename detail::element_or_void<std::remove_reference_t<Out>>::type;
+    return detail::Field<InElement, OutElement, detail::BatchLayout, void>{
+        array_ref(in), array_ref(out), axis.value, {}, 0, {}};
 }
 
 }  // namespace seqpar
