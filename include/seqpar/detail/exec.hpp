@@ -1,7 +1,7 @@
 // Which execution policies a host runs, and how work is handed to them. Not here: what the work is.
 #pragma once
 
-#include <seqpar/layout/status.hpp>
+#include <seqpar/layout/concepts.hpp>
 
 #include <thrust/execution_policy.h>
 #include <thrust/for_each.h>
@@ -42,6 +42,16 @@ inline constexpr bool is_sequential_exec<
 template <class A>
 inline constexpr bool
     is_sequential_exec<thrust::detail::execute_with_allocator<A, thrust::system::cpp::detail::execution_policy>> = true;
+
+// What can be checked of a layout before an operation under an exec: on a host all, else what needs no memory read.
+template <class D, Layout L>
+Status check_for(const L& layout) {
+    if constexpr (is_host_exec<D>) {
+        return check(layout);
+    } else {
+        return check_unread(layout);
+    }
+}
 
 // An exec that runs nothing: an operation under it checks all that it would check, and stops there.
 struct CheckOnly : thrust::system::detail::sequential::execution_policy<CheckOnly> {};

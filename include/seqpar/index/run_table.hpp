@@ -24,7 +24,7 @@ concept RunLists = std::ranges::input_range<R> && std::ranges::input_range<std::
 // A table over positions [0, length). Neighbours that join are one run; ranks may hold nothing and differ in size.
 // Host only; it owns its memory, so it must outlive the layouts that layout() gave, and may be moved under them.
 // Errors: Kind::table, naming run and rank, unless every position is held exactly once. Allocates: 24 bytes a run and 8
-// more for its place in the order of positions, and as much again in passing. Cost: linear in positions or runs given,
+// more for its place in the order of positions, 16 a rank, and as much again in passing. Cost: linear in positions or runs given,
 // and a sort of the runs.
 class RunTable {
 public:
@@ -64,6 +64,12 @@ public:
         return {runs_.data(), rank_runs_.data(), by_position_.data(), length_, ranks()};
     }
     RunTableView view() && = delete;
+    // The same table where its three arrays were copied to, a device's memory say; the slots of a rank are still read here.
+    [[nodiscard]] RunTableView view(const Run* runs, const std::int64_t* rank_runs,
+                                    const std::int64_t* by_position) const& {
+        return {runs, rank_runs, by_position, length_, ranks(), slots_.data()};
+    }
+    RunTableView view(const Run*, const std::int64_t*, const std::int64_t*) && = delete;
 
 private:
     struct ByPosition {
@@ -108,11 +114,14 @@ private:
             by_position_[i] = static_cast<std::int64_t>(i);
         std::stable_sort(by_position_.begin(), by_position_.end(), ByPosition{runs_.data()});
         throw_if_bad(check(Permuted(view())));
+        for (int rank = 0; rank < ranks(); ++rank)
+            slots_.push_back(Permuted(view()).slots(rank));
     }
 
     std::vector<Run> runs_;
     std::vector<std::int64_t> rank_runs_;
     std::vector<std::int64_t> by_position_;
+    std::vector<std::int64_t> slots_;
     std::int64_t length_ = 0;
 };
 

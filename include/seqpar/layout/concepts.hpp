@@ -80,17 +80,49 @@ template <LayoutPolicy P>
     return {};
 }
 
+// What can be said of a layout without reading offsets or tables: all that a host knows of one whose memory is a device's. A
+// layout that has more to say has a member check_unread().
+template <Layout L>
+[[nodiscard]] SEQPAR_HD constexpr Status check_unread(const L& layout) {
+    if (layout.ranks() < 1) return make_status(Kind::ranks, 0, 0, 1, layout.ranks());
+    if (layout.size() < 0) return make_status(Kind::length, 0, 0, 0, layout.size());
+    if constexpr (requires {
+                      { layout.check_unread() } -> std::same_as<Status>;
+                  })
+        return layout.check_unread();
+    return {};
+}
+
 // Whether a layout is what it claims to be. Layouts over offsets or tables read them here, so call it where they can be
 // read; every operation on the host does. Cost: one pass over the offsets or the table.
 template <Layout L>
 [[nodiscard]] SEQPAR_HD constexpr Status check(const L& layout) {
-    if (layout.ranks() < 1) return make_status(Kind::ranks, 0, 0, 1, layout.ranks());
-    if (layout.size() < 0) return make_status(Kind::length, 0, 0, 0, layout.size());
+    const Status unread = check_unread(layout);
+    if (!unread.ok()) return unread;
     if constexpr (requires {
                       { layout.check() } -> std::same_as<Status>;
                   })
         return layout.check();
     return {};
+}
+
+// The same check in parts that many threads can share: check_entry(layout, i) for every i in [0, entries(layout)). All parts
+// are good if and only if the whole is. A layout whose check is one pass over offsets has members of these names.
+template <Layout L>
+[[nodiscard]] SEQPAR_HD constexpr std::int64_t entries(const L& layout) {
+    if constexpr (requires { layout.entries(); }) {
+        return layout.entries();
+    } else {
+        return 1;
+    }
+}
+template <Layout L>
+[[nodiscard]] SEQPAR_HD constexpr Status check_entry(const L& layout, std::int64_t i) {
+    if constexpr (requires { layout.check_entry(i); }) {
+        return layout.check_entry(i);
+    } else {
+        return check(layout);
+    }
 }
 
 // Whether `rank` is one of the layout's ranks.

@@ -76,20 +76,31 @@ public:
         return {*this, rank, first, last};
     }
 
+    [[nodiscard]] SEQPAR_HD constexpr Status check_unread() const {
+        const Status outer = seqpar::check_unread(outer_);
+        return outer.ok() ? check_parts() : outer;
+    }
+
     // The outer layout legal, and every outer shard something that the inner policy can deal out.
     [[nodiscard]] SEQPAR_HD constexpr Status check() const {
         const Status outer = seqpar::check(outer_);
-        if (!outer.ok()) return outer;
+        return outer.ok() ? check_parts() : outer;
+    }
+    [[nodiscard]] SEQPAR_HD constexpr std::int64_t entries() const { return seqpar::entries(outer_); }
+    [[nodiscard]] SEQPAR_HD constexpr Status check_entry(std::int64_t i) const {
+        return seqpar::check_entry(outer_, i);
+    }
+
+private:
+    SEQPAR_HD constexpr Status check_parts() const {
         for (int rank = 0; rank < outer_.ranks(); ++rank) {
             const Status inner = seqpar::check(inner_, outer_.slots(rank), parts_);
             if (!inner.ok()) return inner;
         }
         return {};
     }
-
-private:
     SEQPAR_HD constexpr layout_of<P> part_layout(int outer_rank) const {
-        return inner_(outer_.slots(outer_rank), parts_);
+        return detail::bind_checked(inner_, outer_.slots(outer_rank), parts_);
     }
 
     L outer_{};

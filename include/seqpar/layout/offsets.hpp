@@ -80,19 +80,34 @@ template <OffsetInteger Int>
     return borrowed;
 }
 
-// Whether `cu_seqlens` begin at 0, never decrease and end at `total`. Reads them once. `array` is what the Status names.
+// Whether there are enough of `cu_seqlens`; reads none.
+template <OffsetInteger Int>
+[[nodiscard]] SEQPAR_HD constexpr Status check_count(Offsets<Int> cu_seqlens, std::int64_t total, int array = 0) {
+    const std::int64_t count = cu_seqlens.count();
+    return count < 1 || (count == 1 && total != 0) ? make_status(Kind::offsets_count, array, 0, 2, count) : Status{};
+}
+
+// Whether `cu_seqlens` begin at 0, never decrease and end at `total`, as far as entry `i` shows.
+template <OffsetInteger Int>
+[[nodiscard]] SEQPAR_HD constexpr Status check_entry(Offsets<Int> cu_seqlens, std::int64_t total, std::int64_t i,
+                                                     int array = 0) {
+    if (i == 0 && cu_seqlens[0] != 0) return make_status(Kind::offsets_first, array, 0, 0, cu_seqlens[0]);
+    if (i > 0 && cu_seqlens[i] < cu_seqlens[i - 1]) {
+        return make_status(Kind::offsets_order, array, i - 1, cu_seqlens[i - 1], cu_seqlens[i]);
+    }
+    if (i == cu_seqlens.count() - 1 && cu_seqlens[i] != total) {
+        return make_status(Kind::offsets_total, array, 0, total, cu_seqlens[i]);
+    }
+    return {};
+}
+
+// The same of all entries: the first that is wrong. Reads them once. `array` is what the Status names.
 template <OffsetInteger Int>
 [[nodiscard]] SEQPAR_HD constexpr Status check(Offsets<Int> cu_seqlens, std::int64_t total, int array = 0) {
-    const std::int64_t count = cu_seqlens.count();
-    if (count < 1 || (count == 1 && total != 0)) return make_status(Kind::offsets_count, array, 0, 2, count);
-    if (cu_seqlens[0] != 0) return make_status(Kind::offsets_first, array, 0, 0, cu_seqlens[0]);
-    for (std::int64_t i = 1; i < count; ++i) {
-        if (cu_seqlens[i] < cu_seqlens[i - 1]) {
-            return make_status(Kind::offsets_order, array, i - 1, cu_seqlens[i - 1], cu_seqlens[i]);
-        }
-    }
-    if (cu_seqlens[count - 1] != total) return make_status(Kind::offsets_total, array, 0, total, cu_seqlens[count - 1]);
-    return {};
+    Status status = check_count(cu_seqlens, total, array);
+    for (std::int64_t i = 0; status.ok() && i < cu_seqlens.count(); ++i)
+        status = check_entry(cu_seqlens, total, i, array);
+    return status;
 }
 
 }  // namespace seqpar

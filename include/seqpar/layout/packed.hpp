@@ -98,25 +98,34 @@ public:
         return {*this, rank, first, last};
     }
 
+    [[nodiscard]] SEQPAR_HD constexpr Status check_unread() const { return check_count(cu_seqlens_, total_); }
+
     // Offsets legal, every document a multiple of what the policy deals out. Names the first document that is not.
     [[nodiscard]] SEQPAR_HD constexpr Status check() const {
-        const Status offsets = seqpar::check(cu_seqlens_, total_);
-        if (!offsets.ok()) return offsets;
-        for (std::int64_t document = 0; document < cu_seqlens_.documents(); ++document) {
-            const Status status = seqpar::check(policy_, length(document), ranks_);
-            if (status.kind() == Kind::multiple) {
-                return make_status(Kind::document_multiple, 0, document, status.expected, status.got);
-            }
-            if (!status.ok()) return status;
-        }
-        return {};
+        Status status = seqpar::check(cu_seqlens_, total_);
+        for (std::int64_t document = 0; status.ok() && document < cu_seqlens_.documents(); ++document)
+            status = check_document(document);
+        return status;
+    }
+    [[nodiscard]] SEQPAR_HD constexpr std::int64_t entries() const { return cu_seqlens_.count(); }
+    [[nodiscard]] SEQPAR_HD constexpr Status check_entry(std::int64_t i) const {
+        const Status offset = seqpar::check_entry(cu_seqlens_, total_, i);
+        return offset.ok() && i > 0 ? check_document(i - 1) : offset;
     }
 
 private:
+    SEQPAR_HD constexpr Status check_document(std::int64_t document) const {
+        const Status status = seqpar::check(policy_, length(document), ranks_);
+        return status.kind() == Kind::multiple
+                   ? make_status(Kind::document_multiple, 0, document, status.expected, status.got)
+                   : status;
+    }
     SEQPAR_HD constexpr std::int64_t length(std::int64_t document) const {
         return cu_seqlens_[document + 1] - cu_seqlens_[document];
     }
-    SEQPAR_HD constexpr layout_of<P> inside(std::int64_t document) const { return policy_(length(document), ranks_); }
+    SEQPAR_HD constexpr layout_of<P> inside(std::int64_t document) const { 
+        return detail::bind_checked(policy_, length(document), ranks_);
+    }
 
     Offsets<Int> cu_seqlens_{};
     std::int64_t total_ = 0;

@@ -44,25 +44,42 @@ public:
         return source_of(position, hint);
     }
 
+    [[nodiscard]] SEQPAR_HD constexpr Status check_unread() const {
+        Status status = seqpar::check_unread(base_);
+        if (status.ok()) status = check_count(padded_, base_.size());
+        if (status.ok()) status = check_count(real_, real_total_, 1);
+        if (status.ok() && real_.count() != padded_.count())
+            status = make_status(Kind::offsets_count, 1, 0, padded_.count(), real_.count());
+        return status;
+    }
+
     // Both offset arrays legal, and no document longer than its padded length.
     [[nodiscard]] SEQPAR_HD constexpr Status check() const {
-        const Status base = seqpar::check(base_);
-        if (!base.ok()) return base;
-        const Status padded_status = seqpar::check(padded_, base_.size());
-        if (!padded_status.ok()) return padded_status;
-        const Status real_status = seqpar::check(real_, real_total_, 1);
-        if (!real_status.ok()) return real_status;
-        if (real_.count() != padded_.count())
-            return make_status(Kind::offsets_count, 1, 0, padded_.count(), real_.count());
-        for (std::int64_t d = 0; d < padded_.documents(); ++d) {
-            const std::int64_t room = padded_[d + 1] - padded_[d];
-            const std::int64_t length = real_[d + 1] - real_[d];
-            if (length > room) return make_status(Kind::offsets_real, 0, d, room, length);
-        }
-        return {};
+        Status status = seqpar::check(base_);
+        if (status.ok()) status = seqpar::check(padded_, base_.size());
+        if (status.ok()) status = seqpar::check(real_, real_total_, 1);
+        for (std::int64_t document = 0; status.ok() && document < padded_.documents(); ++document)
+            status = check_document(document);
+        return status;
+    }
+    [[nodiscard]] SEQPAR_HD constexpr std::int64_t entries() const {
+        return seqpar::entries(base_) + padded_.count();
+    }
+    [[nodiscard]] SEQPAR_HD constexpr Status check_entry(std::int64_t i) const {
+        const std::int64_t of_base = seqpar::entries(base_);
+        if (i < of_base) return seqpar::check_entry(base_, i);
+        i -= of_base;
+        Status status = seqpar::check_entry(padded_, base_.size(), i);
+        if (status.ok()) status = seqpar::check_entry(real_, real_total_, i, 1);
+        return status.ok() && i > 0 ? check_document(i - 1) : status;
     }
 
 private:
+    SEQPAR_HD constexpr Status check_document(std::int64_t document) const {
+        const std::int64_t room = padded_[document + 1] - padded_[document];
+        const std::int64_t length = real_[document + 1] - real_[document];
+        return length > room ? make_status(Kind::offsets_real, 0, document, room, length) : Status{};
+    }
     SEQPAR_HD constexpr Run source_of(std::int64_t position, std::int64_t document) const {
         const std::int64_t offset = position - padded_[document];
         const std::int64_t length = real_[document + 1] - real_[document];

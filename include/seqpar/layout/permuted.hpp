@@ -8,13 +8,15 @@
 namespace seqpar {
 
 // The borrowed table. runs: of rank 0 in slot order, then of rank 1, …; rank_runs: where each rank's runs begin and, last,
-// their number (ranks + 1 entries); by_position: the numbers of the runs in order of position. Empty runs do not occur.
+// their number (ranks + 1 entries); by_position: the numbers of the runs in order of position. Empty runs do not occur. The
+// three may lie on a device; host_slots, the slots of every rank, is then what a host reads (null: the host reads the table).
 struct RunTableView {
     const Run* runs = nullptr;
     const std::int64_t* rank_runs = nullptr;
     const std::int64_t* by_position = nullptr;
     std::int64_t length = 0;
     int ranks = 1;
+    const std::int64_t* host_slots = nullptr;
 };
 
 // Binary search over the runs of a rank for `position`, over all runs for `place`. Shards may differ in size and be empty.
@@ -27,6 +29,9 @@ public:
     SEQPAR_HD constexpr std::int64_t source_size() const { return table_.length; }
     SEQPAR_HD constexpr int ranks() const { return table_.ranks; }
     SEQPAR_HD constexpr std::int64_t slots(int rank) const {
+#if !defined(__CUDA_ARCH__)
+        if (table_.host_slots != nullptr) return table_.host_slots[rank];
+#endif
         const std::int64_t end = table_.rank_runs[rank + 1];
         return end == table_.rank_runs[rank] ? 0 : table_.runs[end - 1].slot + table_.runs[end - 1].length;
     }

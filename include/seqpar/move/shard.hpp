@@ -22,9 +22,9 @@ const Field<In, Out, M, F>& bind(const Field<In, Out, M, F>& field, const L&, in
     return field;
 }
 
-template <class In, class Out, class L, class F>
+template <class D, class In, class Out, class L, class F>
 Status check_own_layout(const Field<In, Out, L, F>& field) {
-    if constexpr (Layout<L>) return check(field.layout);
+    if constexpr (Layout<L>) return check_for<D>(field.layout);
     return {};
 }
 
@@ -70,10 +70,8 @@ void run_moves(NoBackend, const D&, const SlotMove<Ls>&...) {
 
 template <Direction To, class D, Layout L, std::size_t... Int, class... Fields>
 void move_batch(const D& exec, const L& layout, int rank, std::index_sequence<Int...>, const Fields&... fields) {
-    if constexpr (is_host_exec<D>) {
-        throw_if_bad(check(layout));
-        (throw_if_bad(check_own_layout(fields)), ...);
-    }
+    throw_if_bad(check_for<D>(layout));
+    (throw_if_bad(check_own_layout<D>(fields)), ...);
     // Braces evaluate in order, and every field is checked before the first byte moves: a throw leaves all outputs alone.
     const std::tuple moves{checked_move<To>(bind(fields, layout, rank), static_cast<int>(Int))...};
     run_moves<To>(Dispatch{}, exec, std::get<Int>(moves)...);

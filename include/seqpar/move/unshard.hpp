@@ -133,22 +133,42 @@ concept ShardSource = requires(const S& source) {
     { source.check(1) } -> std::same_as<Status>;
 };
 
+// The move of one rank's shard into the whole; throws what is wrong with it.
+template <Layout L, class S>
+struct MoveOfRank {
+    L layout;
+    const S& source;
+    int axis;
+    ArrayRef whole;
+
+    SlotMove<L> operator()(int rank) const {
+        using F = Field<typename S::element, typename S::element, L, void>;
+        return checked_move<Direction::to_whole>(
+            F{source.shard(layout, rank, axis), whole, axis, layout, rank, {}}, rank & 0xFF);
+    }
+};
+
+// Moves the shards of all ranks on a host exec, one after the other. `bytes`: of all.
+template <HostExec D, Layout L, class S>
+void move_ranks(Dispatch tag, const D& exec, std::int64_t bytes, int ranks, const MoveOfRank<L, S>& move_of) {
+    for (int rank = 0; rank < ranks; ++rank)
+        move_slots<Direction::to_whole>(tag, exec, bytes, move_of(rank));
+}
+template <class D, Layout L, class S>
+void move_ranks(NoBackend, const D&, std::int64_t, int, const MoveOfRank<L, S>&) {
+    static_assert(is_host_exec<D>,
+                  "this execution policy runs on no host: a CUDA one needs #include <seqpar/cuda.hpp>");
+}
+
 template <class D, Layout L, ShardSource S>
 void unshard(const D& exec, const L& layout, const S& source, int axis, const ArrayRef& whole) {
-    using F = Field<typename S::element, typename S::element, L, void>;
-    if constexpr (is_host_exec<D>) throw_if_bad(check(layout));
+    throw_if_bad(check_for<D>(layout));
     throw_if_bad(source.check(layout.ranks()));
+    const MoveOfRank<L, S> move_of{layout, source, axis, whole};
     std::int64_t bytes = 0;
-    for (int rank = 0; rank < layout.ranks(); ++rank) {
-        bytes += bytes_of(checked_move<Direction::to_whole>(
-            F{source.shard(layout, rank, axis), whole, axis, layout, rank, {}}, rank & 0xFF));
-    }
-    for (int rank = 0; rank < layout.ranks(); ++rank) {
-        move_slots<Direction::to_whole>(
-            Dispatch{}, exec, bytes,
-            checked_move<Direction::to_whole>(F{source.shard(layout, rank, axis), whole, axis, layout, rank, {}},
-                                              rank & 0xFF));
-    }
+    for (int rank = 0; rank < layout.ranks(); ++rank)
+        bytes += bytes_of(move_of(rank));
+    move_ranks(Dispatch{}, exec, bytes, layout.ranks(), move_of);
 }
 
 }  // namespace detail

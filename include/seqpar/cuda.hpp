@@ -1,0 +1,7 @@
+// The CUDA paths: with it, thrust::cuda::par and par_nosync (on a stream, with an allocator) are execs of all operations.
+// Compiles under nvcc alone; seqpar/seqpar.hpp does not include it.
+#pragma once
+
+#include <seqpar/detail/cuda_exec.hpp>
+#include <seqpar/move/detail/cuda_move.hpp>
+#include <seqpar/seqpar.hpp>
