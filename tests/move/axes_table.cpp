@@ -1,4 +1,5 @@
 // The table "what is split along which axis": each row by its shape and axis, compared element by element; and put back.
+#include "exec.hpp"
 #include "move/values.hpp"
 
 #include <seqpar/layout/packed.hpp>
@@ -31,14 +32,13 @@ DenseView<T, N> dense(std::vector<T>& values, const cuda::std::array<std::int64_
 template <class T, int A, class F, std::integral... Extents>
 void check_row(Axis<A> axis, const F& fill, Extents... extents) {
     const cuda::std::array<std::int64_t, sizeof...(Extents)> shape{extents...};
-    const std::size_t k = static_cast<std::size_t>(axis_index(A, sizeof...(Extents)));
-    REQUIRE(shape[k] == 9);
+    constexpr int k = axis_index(A, sizeof...(Extents));
+    REQUIRE(shape[static_cast<std::size_t>(k)] == 9);
     std::int64_t before = 1;
     std::int64_t after = 1;
-    for (std::size_t i = 0; i < k; ++i)
-        before *= shape[i];
-    for (std::size_t i = k + 1; i < shape.size(); ++i)
-        after *= shape[i];
+    for (int i = 0; i < static_cast<int>(sizeof...(Extents)); ++i) {
+        if (i != k) (i < k ? before : after) *= shape[static_cast<std::size_t>(i)];
+    }
     std::vector<T> x;
     for (std::int64_t i = 0; i < before * 9 * after; ++i)
         x.push_back(T(i % 127));
@@ -47,7 +47,7 @@ void check_row(Axis<A> axis, const F& fill, Extents... extents) {
     std::vector<T> part[2];
     for (int rank = 0; rank < 2; ++rank) {
         part[rank].assign(static_cast<std::size_t>(before * 6 * after), T(101));
-        shard(thrust::seq, layout, rank, dense(x, shape), axis, dense(part[rank], shard_shape), fill);
+        shard(test::exec, layout, rank, dense(x, shape), axis, dense(part[rank], shard_shape), fill);
         std::size_t number = 0;
         for (std::int64_t b = 0; b < before; ++b) {
             for (std::int64_t source : sources[rank]) {
@@ -60,7 +60,7 @@ void check_row(Axis<A> axis, const F& fill, Extents... extents) {
         }
     }
     std::vector<T> back(x.size(), T(101));
-    unshard(thrust::seq, layout, shards(dense(part[0], shard_shape), dense(part[1], shard_shape)), axis,
+    unshard(test::exec, layout, shards(dense(part[0], shard_shape), dense(part[1], shard_shape)), axis,
             dense(back, shape));
     CHECK((back == x));
 }
@@ -105,7 +105,7 @@ TEST_CASE("routed experts [B,S,K] by axis 1, a fill that is given") { check_row<
 TEST_CASE("cu_seqlens and other metadata: an error, never a split") {
     List out(2, -7);
     const List metadata{0, 8, 12, 12, 12};
-    const Status status = error_of([&] { shard(thrust::seq, layout, 0, metadata, axis<0>, out, 0); });
+    const Status status = error_of([&] { shard(test::exec, layout, 0, metadata, axis<0>, out, 0); });
     test::check_status(status, Kind::axis_extent, 0, 9, 5);
     CHECK(out == List(2, -7));
 }

@@ -1,5 +1,6 @@
 // shard, unshard and shard_adjoint over random tables of runs, uneven parts and a user's layout, shapes, strides and
 // elements, against the naive moves; unshard(shard(x)) is x bit for bit.
+#include "exec.hpp"
 #include "move/random_moves.hpp"
 
 using test::Random;
@@ -9,6 +10,6 @@ TEST_CASE(
     "x") {
     Random random(104);
     for (int i = 0; i < 1500; ++i) {
-        test::with_free_layout(random, [&](const auto& layout) { test::check_moves(random, thrust::seq, layout); });
+        test::with_free_layout(random, [&](const auto& layout) { test::check_moves(random, test::exec, layout); });
     }
 }

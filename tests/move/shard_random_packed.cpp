@@ -1,5 +1,6 @@
 // shard, unshard and shard_adjoint over random packed layouts, shapes, strides and elements, against the naive moves;
 // unshard(shard(x)) is x bit for bit. Not here: other execs (shard_execs.cpp), large moves (shard_large.cpp).
+#include "exec.hpp"
 #include "move/random_moves.hpp"
 
 using test::Random;
@@ -7,6 +8,6 @@ using test::Random;
 TEST_CASE("moves of a packed layout equal the naive ones, empty documents and shards included") {
     Random random(102);
     for (int i = 0; i < 1500; ++i) {
-        test::with_packed_layout(random, [&](const auto& layout) { test::check_moves(random, thrust::seq, layout); });
+        test::with_packed_layout(random, [&](const auto& layout) { test::check_moves(random, test::exec, layout); });
     }
 }

@@ -4,8 +4,8 @@
 
 #include <seqpar/detail/exec.hpp>
 
-#include <thrust/system/cuda/execution_policy.h>
 #include <thrust/system/cuda/error.h>
+#include <thrust/system/cuda/execution_policy.h>
 #include <thrust/system_error.h>
 
 #include <cuda_runtime_api.h>

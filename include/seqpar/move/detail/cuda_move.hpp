@@ -55,7 +55,8 @@ DeviceMove<L> device_move(const SlotMove<L>& move) {
     const std::uint64_t together = alignment_of(copy.whole, copy.loops) | alignment_of(copy.shard, copy.loops) |
                                    static_cast<std::uint64_t>(copy.part);
     // A fill whose size is no power of two is not one pattern of 16 bytes: an access lies inside an element then.
-    result.width = access_width(is_power_of_two(move.fill.size) ? together : together | move.fill.size);
+    result.width = access_width(
+        is_power_of_two(move.fill.size) ? together : together | static_cast<std::uint64_t>(move.fill.size));
     result.vectors = copy.part / result.width;
     if (copy.part >= 16) {
         // As few lanes as give each four accesses; so many that sectors of 32 bytes are whole, and a lane for each access where
@@ -111,7 +112,8 @@ __device__ void fill_vectors(std::byte* to_bytes, const std::byte* fill, int siz
     V* const to = reinterpret_cast<V*>(to_bytes);
     for (int i = 0; i < count; ++i) {
         std::int64_t at = 0;
-        if (static_cast<int>(sizeof(V)) < size) at = (first + std::int64_t{i} * lanes) * static_cast<int>(sizeof(V)) % size;
+        if (static_cast<int>(sizeof(V)) < size)
+            at = (first + std::int64_t{i} * lanes) * static_cast<int>(sizeof(V)) % size;
         to[std::int64_t{i} * lanes] = *reinterpret_cast<const V*>(fill + at);
     }
 }
@@ -147,7 +149,8 @@ __device__ void move_tile(const DeviceMove<L>& array, std::int64_t tile) {
     if (rest < vectors_a_thread << array.lane_bits) {
         count = rest <= 0 ? 0 : static_cast<int>((rest + lanes - 1) >> array.lane_bits);
     }
-    std::int64_t slot = tile * (block_threads >> array.lane_bits) * array.slots_a_thread + (threadIdx.x >> array.lane_bits);
+    std::int64_t slot =
+        tile * (block_threads >> array.lane_bits) * array.slots_a_thread + (threadIdx.x >> array.lane_bits);
 #pragma unroll 1
     for (int i = 0; i < array.slots_a_thread; ++i, slot += block_threads) {
         if (slot >= array.slots) return;
@@ -179,17 +182,15 @@ __device__ void move_tile(const DeviceMove<L>& array, std::int64_t tile) {
 }
 
 // Up to N arrays with layouts of one type.
-template <class L, int N>
+template <class L, std::size_t N>
 struct MoveGroup {
     using layout_type = L;
-    static constexpr int most = N;
-
     DeviceMove<L> arrays[N];
     int count = 0;
 };
 
 // The tile, if it is one of this group's (`tile` counts on into the next group's otherwise), and the check of its layouts.
-template <Direction To, class L, int N>
+template <Direction To, class L, std::size_t N>
 __device__ bool run_group(const MoveGroup<L, N>& group, std::int64_t& tile) {
     for (int i = 0; i < group.count; ++i) {
         if (tile < group.arrays[i].blocks) {
@@ -200,7 +201,7 @@ __device__ bool run_group(const MoveGroup<L, N>& group, std::int64_t& tile) {
     }
     return false;
 }
-template <class L, int N>
+template <class L, std::size_t N>
 __device__ void check_group(const MoveGroup<L, N>& group, Status* status) {
     for (int i = 0; i < group.count; ++i) {
         if (!group.arrays[i].checked) continue;
@@ -229,14 +230,15 @@ __device__ void check_batch(const MoveBatch<To, Groups...>& batch, std::index_se
 }
 
 template <Direction To, class... Groups>
-__global__ void __launch_bounds__(block_threads, 6) move_kernel(const __grid_constant__ MoveBatch<To, Groups...> batch) {
+__global__ void __launch_bounds__(block_threads, 6)
+    move_kernel(const __grid_constant__ MoveBatch<To, Groups...> batch) {
     using Numbers = std::index_sequence_for<Groups...>;
     for (std::int64_t tile = blockIdx.x; tile < batch.blocks; tile += gridDim.x)
         run_batch(batch, tile, Numbers{});
     if (batch.status != nullptr) check_batch(batch, Numbers{});
 }
 
-template <class L, int N>
+template <class L, std::size_t N>
 std::int64_t add_to_group(MoveGroup<L, N>& group, const SlotMove<L>& move) {
     DeviceMove<L>& array = group.arrays[group.count++];
     array = device_move(move);
@@ -262,7 +264,7 @@ struct group_types {
 template <Direction To, class... Groups, class L, class... Rest>
 struct group_types<MoveBatch<To, Groups...>, L, Rest...> {
     static constexpr bool known = (std::is_same_v<typename Groups::layout_type, L> || ...);
-    static constexpr int places = 1 + (int{std::is_same_v<L, Rest>} + ... + 0);
+    static constexpr std::size_t places = 1 + (std::size_t{std::is_same_v<L, Rest>} + ... + 0);
     using Next = std::conditional_t<known, MoveBatch<To, Groups...>, MoveBatch<To, Groups..., MoveGroup<L, places>>>;
     using type = typename group_types<Next, Rest...>::type;
 };
@@ -277,12 +279,13 @@ auto& group_of(Batch& batch) {
     }
 }
 
-inline constexpr int most_arrays = 16;  // of a launch
+inline constexpr std::size_t most_arrays = 16;  // of a launch
 
 // Moves First, First + 1, … of a tuple of them, in one launch.
 template <Direction To, std::size_t First, CudaExec D, class Moves, std::size_t... Int>
 void launch_moves(const D& exec, const Moves& moves, std::index_sequence<Int...>) {
-    typename group_types<MoveBatch<To>, std::remove_cvref_t<decltype(std::get<First + Int>(moves).layout)>...>::type batch;
+    typename group_types<MoveBatch<To>, std::remove_cvref_t<decltype(std::get<First + Int>(moves).layout)>...>::type
+        batch;
     ((batch.blocks += add_to_group(group_of<std::remove_cvref_t<decltype(std::get<First + Int>(moves).layout)>>(batch),
                                    std::get<First + Int>(moves))),
      ...);
@@ -307,9 +310,10 @@ void run_moves(Dispatch, const D& exec, const SlotMove<Ls>&... moves) {
 // The shards of all ranks on CUDA: a launch for every 16.
 template <CudaExec D, Layout L, class S>
 void move_ranks(Dispatch, const D& exec, std::int64_t, int ranks, const MoveOfRank<L, S>& move_of) {
-    for (int first = 0; first < ranks; first += most_arrays) {
+    constexpr int most = static_cast<int>(most_arrays);
+    for (int first = 0; first < ranks; first += most) {
         MoveBatch<Direction::to_whole, MoveGroup<L, most_arrays>> batch;
-        for (int rank = first; rank < ranks && rank < first + most_arrays; ++rank)
+        for (int rank = first; rank < ranks && rank < first + most; ++rank)
             batch.blocks += add_to_group(cuda::std::get<0>(batch.groups), move_of(rank));
         launch_batch(exec, batch, "seqpar::unshard");
     }

@@ -1,0 +1,19 @@
+// The exec under which the tests run operations: thrust::seq, or, where nvcc compiles a test again for the device,
+// thrust::cuda::par, which synchronises, on memory that host and device share (device/managed.cpp).
+#pragma once
+
+#if defined(__CUDACC__)
+#    include <seqpar/cuda.hpp>
+#else
+#    include <thrust/execution_policy.h>
+#endif
+
+namespace test {
+
+#if defined(__CUDACC__)
+inline const auto& exec = thrust::cuda::par;
+#else
+inline const auto& exec = thrust::seq;
+#endif
+
+}  // namespace test
