@@ -117,9 +117,9 @@ TEST_CASE("past the cache the gather writes the same: vectors of any alignment, 
         Vectors<float, 2> expected_in_place = out;
         std::vector<Vectors<float, 2>> expected_bank{bank};
         test::naive_backward(out, rows, &expected_in_place, &expected_bank, [](float, float g) { return g; });
-        const detail::BankList<float, 1> d_bank{{vectors(bank)}};
+        const detail::LevelList<float, 1, 1> d_bank{{{{vectors(bank)}}}};
         detail::gather_rows(detail::Dispatch{}, thrust::seq, token_rows,
-                            detail::Backward<float, float, float, 1, Store>{vectors(in_place), vectors(in_place),
+                            detail::Backward<float, float, float, 1, 1, Store>{vectors(in_place), vectors(in_place),
                                                                             d_bank, true, true, true},
                             said);
         require_same_bits(in_place.memory, expected_in_place.memory);
