@@ -36,6 +36,7 @@
 #include <seqpar/index/run_table.hpp>
 
 #include <seqpar/move/check.hpp>
+#include <seqpar/move/levels.hpp>
 #include <seqpar/move/shard.hpp>
 #include <seqpar/move/unshard.hpp>
 #include <seqpar/move/vision_gather.hpp>
