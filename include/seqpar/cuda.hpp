@@ -3,5 +3,6 @@
 #pragma once
 
 #include <seqpar/detail/cuda_exec.hpp>
+#include <seqpar/move/detail/cuda_gather.hpp>
 #include <seqpar/move/detail/cuda_move.hpp>
 #include <seqpar/seqpar.hpp>

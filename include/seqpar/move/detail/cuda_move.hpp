@@ -1,40 +1,25 @@
 // Moves on CUDA: a batch of arrays, each with its own layout, strides and fill, in one launch. Compiles under nvcc alone.
 #pragma once
 
-#include <seqpar/detail/cuda_exec.hpp>
+#include <seqpar/move/detail/cuda_tiles.hpp>
 #include <seqpar/move/unshard.hpp>
 
 #include <cuda/std/tuple>
 
 namespace seqpar::detail {
 
-// One array of a batch, with the launch's decisions. A block moves one tile: some slots, of one index of the loop axes, of one
-// part of a slot. Wide slots, of 16 bytes and more: 2^lane_bits threads share a slot, an access of `width` bytes each, up to
-// 16 a thread. Narrow ones: a thread moves up to 4 slots.
+// One array of a batch, with the launch's decisions. Its rows are the slots, once for each index of the loop axes.
 template <Layout L>
 struct DeviceMove {
     alignas(16) std::byte fill[16] = {};  // of pad slots, repeated if it is shorter
     SlotMove<L> move;
-    std::int64_t slots = 0;
+    RowTiles tiles;
     std::int64_t source_size = 0;
-    std::int64_t vectors = 0;      // accesses of a slot
-    std::int64_t parts = 1;        // of a slot
-    std::int64_t slot_blocks = 0;  // tiles along the slots
-    std::int64_t blocks = 0;       // tiles in all
-    int width = 1;
-    int lane_bits = 0;
-    int slots_a_thread = 1;
-    bool checked = false;  // whether this one is to look at its layout's offsets or table: the first that has it
+    std::int64_t blocks = 0;  // tiles in all
+    int width = 1;            // bytes of an access
+    bool checked = false;     // whether this one is to look at its layout's offsets or table: the first that has it
 };
 
-inline constexpr int vectors_a_thread = 16;  // of a wide slot, at most
-inline constexpr int warp_bits = 5;
-
-// The widest access, up to 16 bytes, that divides all that is or-ed together.
-inline int access_width(std::uint64_t together) {
-    const std::uint64_t all = together | 16;
-    return static_cast<int>(all & (~all + 1));
-}
 inline std::uint64_t alignment_of(const MoveSide& side, int loops) {
     std::uint64_t together = reinterpret_cast<std::uintptr_t>(side.data) | static_cast<std::uint64_t>(side.stride);
     for (int i = 0; i < loops; ++i)
@@ -48,31 +33,16 @@ DeviceMove<L> device_move(const SlotMove<L>& move) {
     DeviceMove<L> result;
     result.move = move;
     const SlotCopy& copy = move.copy;
-    result.slots = copy.loop_count == 0 ? 0 : move.layout.slots(move.rank);
     result.source_size = move.layout.source_size();
     for (int i = 0; i < 16 && move.fill.size > 0; ++i)
         result.fill[i] = move.fill.bytes[i % move.fill.size];
     const std::uint64_t together = alignment_of(copy.whole, copy.loops) | alignment_of(copy.shard, copy.loops) |
                                    static_cast<std::uint64_t>(copy.part);
     // A fill whose size is no power of two is not one pattern of 16 bytes: an access lies inside an element then.
-    result.width = access_width(
-        is_power_of_two(move.fill.size) ? together : together | static_cast<std::uint64_t>(move.fill.size));
-    result.vectors = copy.part / result.width;
-    if (copy.part >= 16) {
-        // As few lanes as give each four accesses; so many that sectors of 32 bytes are whole, and a lane for each access where
-        // a slot is no row of sectors.
-        const std::int64_t accesses = copy.part % 32 == 0 ? 4 : 1;
-        while (result.lane_bits < warp_bits &&
-               (result.vectors > accesses << result.lane_bits || result.width << result.lane_bits < 32))
-            ++result.lane_bits;
-        const std::int64_t part = std::int64_t{vectors_a_thread} << result.lane_bits;
-        result.parts = (result.vectors + part - 1) / part;
-    } else {
-        result.slots_a_thread = 4;
-    }
-    const std::int64_t tile = (block_threads >> result.lane_bits) * result.slots_a_thread;
-    result.slot_blocks = (result.slots + tile - 1) / tile;
-    result.blocks = result.slot_blocks * result.parts * copy.loop_count;
+    const bool one_pattern = is_power_of_two(move.fill.size);
+    result.width = access_width(one_pattern ? together : together | static_cast<std::uint64_t>(move.fill.size));
+    result.tiles = row_tiles(copy.loop_count == 0 ? 0 : move.layout.slots(move.rank), copy.part, result.width);
+    result.blocks = result.tiles.row_blocks * result.tiles.parts * copy.loop_count;
     return result;
 }
 
@@ -121,18 +91,12 @@ __device__ void fill_vectors(std::byte* to_bytes, const std::byte* fill, int siz
 template <Direction To, Layout L>
 __device__ void move_tile(const DeviceMove<L>& array, std::int64_t tile) {
     const SlotCopy& copy = array.move.copy;
-    std::byte* whole = copy.whole.data;
-    std::byte* shard = copy.shard.data;
-    const int lanes = 1 << array.lane_bits;
-    std::int64_t first = threadIdx.x & (lanes - 1);  // access of the slot
-    if (array.parts > 1) {
-        const std::int64_t rest = tile / array.parts;
-        first += (tile - rest * array.parts) * (vectors_a_thread << array.lane_bits);
-        tile = rest;
-    }
+    const LaneShare share = lane_share(array.tiles, tile);
+    std::byte* whole = copy.whole.data + share.first * array.width;
+    std::byte* shard = copy.shard.data + share.first * array.width;
     if (copy.loop_count > 1) {
-        std::int64_t loop = tile / array.slot_blocks;
-        tile -= loop * array.slot_blocks;
+        std::int64_t loop = tile / array.tiles.row_blocks;
+        tile -= loop * array.tiles.row_blocks;
 #pragma unroll 1
         for (int i = copy.loops - 1; i >= 0; --i) {
             const std::int64_t rest = loop / copy.extents[i];
@@ -142,18 +106,11 @@ __device__ void move_tile(const DeviceMove<L>& array, std::int64_t tile) {
             shard += index * copy.shard.strides[i];
         }
     }
-    whole += first * array.width;
-    shard += first * array.width;
-    const std::int64_t rest = array.vectors - first;  // accesses from the first on, of all lanes
-    int count = vectors_a_thread;
-    if (rest < vectors_a_thread << array.lane_bits) {
-        count = rest <= 0 ? 0 : static_cast<int>((rest + lanes - 1) >> array.lane_bits);
-    }
-    std::int64_t slot =
-        tile * (block_threads >> array.lane_bits) * array.slots_a_thread + (threadIdx.x >> array.lane_bits);
+    const int lanes = array.tiles.lanes();
+    std::int64_t slot = array.tiles.row(tile);
 #pragma unroll 1
-    for (int i = 0; i < array.slots_a_thread; ++i, slot += block_threads) {
-        if (slot >= array.slots) return;
+    for (int i = 0; i < array.tiles.rows_a_thread; ++i, slot += block_threads) {
+        if (slot >= array.tiles.rows) return;
         const L& layout = array.move.layout;
         const std::int64_t source = layout.source(layout.position(array.move.rank, slot));
         std::byte* const in_shard = shard + slot * copy.shard.stride;
@@ -162,20 +119,20 @@ __device__ void move_tile(const DeviceMove<L>& array, std::int64_t tile) {
             std::byte* const to = To == Direction::to_shard ? in_shard : in_whole;
             const std::byte* const from = To == Direction::to_shard ? in_whole : in_shard;
             switch (array.width) {
-                case 16: copy_vectors<uint4>(to, from, count, lanes); break;
-                case 8: copy_vectors<uint2>(to, from, count, lanes); break;
-                case 4: copy_vectors<std::uint32_t>(to, from, count, lanes); break;
-                case 2: copy_vectors<std::uint16_t>(to, from, count, lanes); break;
-                default: copy_vectors<std::uint8_t>(to, from, count, lanes);
+                case 16: copy_vectors<uint4>(to, from, share.count, lanes); break;
+                case 8: copy_vectors<uint2>(to, from, share.count, lanes); break;
+                case 4: copy_vectors<std::uint32_t>(to, from, share.count, lanes); break;
+                case 2: copy_vectors<std::uint16_t>(to, from, share.count, lanes); break;
+                default: copy_vectors<std::uint8_t>(to, from, share.count, lanes);
             }
         } else if constexpr (is_padded<L> && To == Direction::to_shard) {
             const int size = array.move.fill.size;
             switch (array.width) {
-                case 16: fill_vectors<uint4>(in_shard, array.fill, size, first, count, lanes); break;
-                case 8: fill_vectors<uint2>(in_shard, array.fill, size, first, count, lanes); break;
-                case 4: fill_vectors<std::uint32_t>(in_shard, array.fill, size, first, count, lanes); break;
-                case 2: fill_vectors<std::uint16_t>(in_shard, array.fill, size, first, count, lanes); break;
-                default: fill_vectors<std::uint8_t>(in_shard, array.fill, size, first, count, lanes);
+                case 16: fill_vectors<uint4>(in_shard, array.fill, size, share.first, share.count, lanes); break;
+                case 8: fill_vectors<uint2>(in_shard, array.fill, size, share.first, share.count, lanes); break;
+                case 4: fill_vectors<std::uint32_t>(in_shard, array.fill, size, share.first, share.count, lanes); break;
+                case 2: fill_vectors<std::uint16_t>(in_shard, array.fill, size, share.first, share.count, lanes); break;
+                default: fill_vectors<std::uint8_t>(in_shard, array.fill, size, share.first, share.count, lanes);
             }
         }
     }

@@ -31,9 +31,7 @@ struct VectorArray {
             offset += index.at[i] * strides[i];
         return data + offset;
     }
-    operator VectorArray<const T>() const
-        requires(!std::is_const_v<T>)
-    {
+    VectorArray<const T> read_only() const {
         VectorArray<const T> result{data, width, axes};
         for (int i = 0; i < axes; ++i) {
             result.extents[i] = extents[i];
@@ -109,7 +107,20 @@ public:
         }
     }
 
-    std::int64_t extent(int i) const { return static_cast<std::int64_t>(view_.extent(static_cast<std::size_t>(i))); }
+    SEQPAR_HD std::int64_t extent(int i) const { return static_cast<std::int64_t>(view_.extent(static_cast<std::size_t>(i))); }
+
+    // One number, and that of text where illegal offsets give the token no place in the array.
+    SEQPAR_HD std::int32_t number(const TokenIndex& index) const {
+        if constexpr (Sharded::is_sharded) {
+            const auto& mapping = view_.mapping();
+            const auto& layout = mapping.layout();
+            const std::int64_t source =
+                layout.source(layout.position(mapping.rank(), index.at[Sharded::axis]));
+            if (source < (is_padded<std::remove_cvref_t<decltype(layout)>> ? -1 : 0) || source >= layout.source_size())
+                return -1;
+        }
+        return at(index, std::make_index_sequence<View::rank()>{});
+    }
 
     // Numbers of `count` tokens from `index` on along axis `inner`: where they lie, if they lie so, or copied to `buffer`.
     const std::int32_t* read(TokenIndex index, int inner, std::int64_t count, std::int32_t* buffer) const {
@@ -135,7 +146,7 @@ private:
     using Sharded = sharded_mapping_of<typename View::mapping_type, typename View::accessor_type>;
 
     template <std::size_t... Int>
-    decltype(auto) at(const TokenIndex& index, std::index_sequence<Int...>) const {
+    SEQPAR_HD decltype(auto) at(const TokenIndex& index, std::index_sequence<Int...>) const {
         return view_(index.at[Int]...);
     }
 
@@ -190,6 +201,7 @@ struct RowBlock {
 // Stands for the bank numbers where there is one bank.
 struct OneBank {
     const std::int32_t* read(const TokenIndex&, int, std::int64_t, std::int32_t*) const { return nullptr; }
+    SEQPAR_HD std::int32_t number(const TokenIndex&) const { return 0; }
 };
 
 // The tokens of a row array, as loops over all axes but one and stretches along that one.
