@@ -31,9 +31,9 @@ struct VectorArray {
             offset += index.at[i] * strides[i];
         return data + offset;
     }
-    operator VectorArray<const T>() const
-        requires(!std::is_const_v<T>)
-    {
+    template <class U>
+        requires(std::is_same_v<U, const T> && !std::is_const_v<T>)
+    operator VectorArray<U>() const {
         VectorArray<const T> result{data, width, axes};
         for (int i = 0; i < axes; ++i) {
             result.extents[i] = extents[i];
