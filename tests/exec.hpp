@@ -11,9 +11,9 @@
 namespace test {
 
 #if defined(__CUDACC__)
-inline const auto& exec = thrust::cuda::par;
+inline const auto& main_exec = thrust::cuda::par;
 #else
-inline const auto& exec = thrust::seq;
+inline const auto& main_exec = thrust::seq;
 #endif
 
 }  // namespace test

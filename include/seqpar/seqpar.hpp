@@ -24,9 +24,12 @@
 #include <seqpar/tensor/traits.hpp>
 
 #include <seqpar/index/attention_offsets.hpp>
+#include <seqpar/index/check_rows.hpp>
+#include <seqpar/index/expand_rows.hpp>
 #include <seqpar/index/gather.hpp>
 #include <seqpar/index/halo.hpp>
 #include <seqpar/index/labels.hpp>
+#include <seqpar/index/local_rows.hpp>
 #include <seqpar/index/offsets.hpp>
 #include <seqpar/index/padding.hpp>
 #include <seqpar/index/positions.hpp>
@@ -36,10 +39,13 @@
 #include <seqpar/index/run_table.hpp>
 
 #include <seqpar/move/check.hpp>
+#include <seqpar/move/gradient_state.hpp>
 #include <seqpar/move/levels.hpp>
 #include <seqpar/move/shard.hpp>
 #include <seqpar/move/unshard.hpp>
 #include <seqpar/move/vision_gather.hpp>
+#include <seqpar/move/zero_dependency.hpp>
 
 #include <seqpar/balance/causal_work.hpp>
+#include <seqpar/balance/items.hpp>
 #include <seqpar/balance/plans.hpp>

@@ -17,7 +17,7 @@ using namespace seqpar;
 
 namespace {
 
-constexpr Kind last_kind = Kind::ranks;
+constexpr Kind last_kind = Kind::reduction;
 
 static_assert(sizeof(Status) == 32);
 static_assert(std::is_trivially_copyable_v<Status> && std::is_standard_layout_v<Status>);

@@ -45,26 +45,26 @@ void check_adjoints(Random& random, const L& layout) {
         y.push_back(random_values(random, layout.slots(rank) * width));
         List shard_of_x(y.back().size());
         if constexpr (is_padded<L>) {
-            shard(test::exec, layout, rank, rows_of(x), axis<0>, rows_of(shard_of_x), 0);
+            shard(test::main_exec, layout, rank, rows_of(x), axis<0>, rows_of(shard_of_x), 0);
         } else {
-            shard(test::exec, layout, rank, rows_of(x), axis<0>, rows_of(shard_of_x));
+            shard(test::main_exec, layout, rank, rows_of(x), axis<0>, rows_of(shard_of_x));
         }
         // unshard_adjoint is what shard is with zeros in pad slots.
         List adjoint_of_unshard(y.back().size(), 77);
-        unshard_adjoint(test::exec, layout, rank, rows_of(x), axis<0>, rows_of(adjoint_of_unshard));
+        unshard_adjoint(test::main_exec, layout, rank, rows_of(x), axis<0>, rows_of(adjoint_of_unshard));
         if (adjoint_of_unshard != shard_of_x) FAIL("unshard_adjoint differs from shard");
         List one(x.size(), 0);
-        shard_adjoint(test::exec, layout, rank, rows_of(y.back()), axis<0>, rows_of(one));
+        shard_adjoint(test::main_exec, layout, rank, rows_of(y.back()), axis<0>, rows_of(one));
         require_equal(dot(shard_of_x, y.back()), dot(x, one));
         over_ranks += dot(shard_of_x, y.back());
         // Sources are disjoint over ranks: writing into one array is summing.
-        shard_adjoint(test::exec, layout, rank, rows_of(y.back()), axis<0>, rows_of(sum));
+        shard_adjoint(test::main_exec, layout, rank, rows_of(y.back()), axis<0>, rows_of(sum));
     }
     require_equal(over_ranks, dot(x, sum));
     // unshard of the y: <unshard(y), x> is the sum over ranks of <y, unshard_adjoint(x)>.
     List joined_y(x.size(), 0);
     const auto of_rank = [&](int rank) { return rows_of(y[static_cast<std::size_t>(rank)]); };
-    unshard(test::exec, layout, shards(of_rank), axis<0>, rows_of(joined_y));
+    unshard(test::main_exec, layout, shards(of_rank), axis<0>, rows_of(joined_y));
     require_equal(dot(joined_y, x), over_ranks);
     if (joined_y != sum) FAIL("unshard differs from the sum of the adjoints of shard");
 }
@@ -87,6 +87,6 @@ TEST_CASE("an adjoint adds nothing to what it does not write: other ranks' gradi
     const auto layout = ZigZag{}(8, 2);
     List gradient(8, 5);
     const List d_out{1, 2, 3, 4};
-    shard_adjoint(test::exec, layout, 1, d_out, axis<0>, gradient);
+    shard_adjoint(test::main_exec, layout, 1, d_out, axis<0>, gradient);
     CHECK(gradient == List{5, 5, 1, 2, 3, 4, 5, 5});
 }

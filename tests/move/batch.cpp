@@ -50,7 +50,7 @@ TEST_CASE("a batch of fields gives what one shard a field gives: axes, types and
         std::vector<std::int32_t> local_positions(18);
         std::vector<float> local_mask(6);
         std::vector<bf16> local_hidden(24);
-        shard_batch(test::exec, tp_sp, rank, field(ids, axis<0>, local_ids).fill(151643),
+        shard_batch(test::main_exec, tp_sp, rank, field(ids, axis<0>, local_ids).fill(151643),
                     field(tensor(position_ids.data(), 3, 20), axis<1>, tensor(local_positions.data(), 3, 6)).fill(-1),
                     field(loss_mask, axis<-1>, local_mask).fill(0),
                     field(tensor(hidden.data(), 20, 4), axis<0>, tensor(local_hidden.data(), 6, 4)).fill(0));
@@ -64,7 +64,7 @@ TEST_CASE("a batch of fields gives what one shard a field gives: axes, types and
             CHECK((got == expected_shard<std::int32_t>(tp_sp, rank, in, -1)));
         }
         std::vector<bf16> alone(24);
-        shard(test::exec, tp_sp, rank, tensor(hidden.data(), 20, 4), axis<0>, tensor(alone.data(), 6, 4), 0);
+        shard(test::main_exec, tp_sp, rank, tensor(hidden.data(), 20, 4), axis<0>, tensor(alone.data(), 6, 4), 0);
         CHECK((alone == local_hidden));
         for (std::int64_t slot = 0; slot < 6; ++slot) {
             const std::int64_t source = tp_sp.source(tp_sp.position(rank, slot));
@@ -80,12 +80,12 @@ TEST_CASE("a field with a layout of its own is split by that: labels are not spl
     for (int rank = 0; rank < 4; ++rank) {
         List local_ids(6);
         List local_labels(12);
-        shard_batch(test::exec, tp_sp, rank, field(ids, axis<0>, local_ids).fill(0),
+        shard_batch(test::main_exec, tp_sp, rank, field(ids, axis<0>, local_ids).fill(0),
                     field(labels, axis<0>, local_labels).with(tp_sp.outer(), rank / 2).fill(-100));
         CHECK((local_ids == expected_shard<std::int64_t>(tp_sp, rank, ids, 0)));
         CHECK((local_labels == expected_shard<std::int64_t>(cp, rank / 2, labels, -100)));
         List other_way(12);
-        shard_batch(test::exec, tp_sp, rank, field(labels, axis<0>, other_way).fill(-100).with(cp, rank / 2));
+        shard_batch(test::main_exec, tp_sp, rank, field(labels, axis<0>, other_way).fill(-100).with(cp, rank / 2));
         CHECK(other_way == local_labels);
     }
 }
@@ -98,7 +98,7 @@ TEST_CASE("a mistake in the last field: its number is named, and no field is wri
     const auto good = [&](std::size_t i) { return field(x, axis<0>, out[i]); };
     const auto batch = [&](const auto& last) {
         return error_of([&] {
-            shard_batch(test::exec, layout, 1, good(0), good(1), good(2), good(3), good(4), good(5), good(6), good(7),
+            shard_batch(test::main_exec, layout, 1, good(0), good(1), good(2), good(3), good(4), good(5), good(6), good(7),
                         good(8), good(9), good(10), good(11), good(12), good(13), good(14), good(15), last);
         });
     };
@@ -132,7 +132,7 @@ TEST_CASE("fields of strided and of run-time tensors in one batch") {
     in.read_only = true;
     in.extents[0] = 16;
     in.strides[0] = 1;
-    shard_batch(test::exec, ZigZag{}(16, 2), 0, field(in, RuntimeAxis{0}, tensor(interleaved.data(), {8}, {2})),
+    shard_batch(test::main_exec, ZigZag{}(16, 2), 0, field(in, RuntimeAxis{0}, tensor(interleaved.data(), {8}, {2})),
                 field(x, axis<0>, array_ref(plain)));
     CHECK(plain == List{0, 1, 2, 3, 12, 13, 14, 15});
     CHECK(interleaved == List{0, -7, 1, -7, 2, -7, 3, -7, 12, -7, 13, -7, 14, -7, 15, -7});
@@ -144,9 +144,9 @@ TEST_CASE("the fill of run-time tensors is a value of their element's size, else
     const auto layout = padded(ZigZag{}(4, 2), three, one, 3);
     const List x{1, 2, 3};
     List out(2, -7);
-    check_status(error_of([&] { shard(test::exec, layout, 0, array_ref(x), axis<0>, array_ref(out), 0); }),
+    check_status(error_of([&] { shard(test::main_exec, layout, 0, array_ref(x), axis<0>, array_ref(out), 0); }),
                  Kind::element, 0, 8, 4);
     CHECK(out == List(2, -7));
-    shard(test::exec, layout, 0, array_ref(x), axis<0>, array_ref(out), std::int64_t{-1});
+    shard(test::main_exec, layout, 0, array_ref(x), axis<0>, array_ref(out), std::int64_t{-1});
     CHECK(out == List{1, -1});
 }

@@ -32,10 +32,10 @@ void check_forward(Random& random) {
     test::naive_forward(embeddings, rows, banks.list, expected);
     const auto gather = [&](auto from, auto to) {
         if constexpr (Many) {
-            VisionGather{}(test::exec, from, row_array(rows.row.view(), rows.bank.view()),
+            VisionGather{}(test::main_exec, from, row_array(rows.row.view(), rows.bank.view()),
                            seqpar::banks(banks.list[0].view(), banks.list[1].view()), to);
         } else {
-            VisionGather{}(test::exec, from, rows.row.view(), banks.list[0].view(), to);
+            VisionGather{}(test::main_exec, from, rows.row.view(), banks.list[0].view(), to);
         }
     };
     const auto before = embeddings.memory;

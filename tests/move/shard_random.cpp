@@ -8,6 +8,6 @@ using test::Random;
 TEST_CASE("moves of a layout with a formula equal the naive ones, and unshard(shard(x)) is x") {
     Random random(101);
     for (int i = 0; i < 1500; ++i) {
-        test::with_formula_layout(random, [&](const auto& layout) { test::check_moves(random, test::exec, layout); });
+        test::with_formula_layout(random, [&](const auto& layout) { test::check_moves(random, test::main_exec, layout); });
     }
 }

@@ -10,6 +10,6 @@ TEST_CASE(
     "x") {
     Random random(104);
     for (int i = 0; i < 1500; ++i) {
-        test::with_free_layout(random, [&](const auto& layout) { test::check_moves(random, test::exec, layout); });
+        test::with_free_layout(random, [&](const auto& layout) { test::check_moves(random, test::main_exec, layout); });
     }
 }

@@ -8,6 +8,6 @@ using test::Random;
 TEST_CASE("moves of a packed layout equal the naive ones, empty documents and shards included") {
     Random random(102);
     for (int i = 0; i < 1500; ++i) {
-        test::with_packed_layout(random, [&](const auto& layout) { test::check_moves(random, test::exec, layout); });
+        test::with_packed_layout(random, [&](const auto& layout) { test::check_moves(random, test::main_exec, layout); });
     }
 }

@@ -8,6 +8,6 @@ using test::Random;
 TEST_CASE("moves of a padded layout equal the naive ones: pad slots get the fill's bits, and unshard skips them") {
     Random random(103);
     for (int i = 0; i < 1500; ++i) {
-        test::with_padded_layout(random, [&](const auto& layout) { test::check_moves(random, test::exec, layout); });
+        test::with_padded_layout(random, [&](const auto& layout) { test::check_moves(random, test::main_exec, layout); });
     }
 }

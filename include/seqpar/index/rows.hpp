@@ -103,7 +103,7 @@ concept TokenIds = Tensor<X> && requires {
 // ids that may be placeholders only where `valid` is not 0: elsewhere they are text (padding, tokens that a policy
 // made). Shapes: alike. valid: any integers or bool. Views: both must outlive the call that takes the result.
 template <detail::TokenIds Ids, BorrowedTensor Valid>
-    requires(BorrowedTensor<Ids>&& axes_of<Ids> == axes_of<Valid> && std::integral<element_of<Valid>>)
+    requires(BorrowedTensor<Ids> && axes_of<Ids> == axes_of<Valid> && std::integral<element_of<Valid>>)
 [[nodiscard]] constexpr auto masked(Ids&& ids, Valid&& valid) {
     return detail::MaskedIds<view_of<Ids>, view_of<Valid>>{view(ids), view(valid)};
 }
@@ -283,6 +283,19 @@ void run_rows(Dispatch, const D&, const Rest&...) {
     static_assert(is_host_exec<D>, "build_rows runs on the host only: this execution policy runs elsewhere");
 }
 
+// Whether ids of type Id can be told by the rules, and rows of one array by bank.
+template <class Id>
+Status check_rules(const PlaceholderRules& rules, bool one_array) {
+    constexpr std::int64_t most = (std::numeric_limits<Id>::max)();
+    for (int i = 0; i < rules.count(); ++i) {
+        const std::int64_t id = rules[i].placeholder;
+        if (id > most || id < -most - 1) return make_status(Kind::value_lost, 0, i, most, id);
+    }
+    return one_array && rules.banks() > 1 && !rules.has_base()
+               ? make_status(Kind::bank_range, 0, 0, 1, rules.banks() - 1)
+               : Status{};
+}
+
 // The rules with ids in another type, which must hold them.
 template <class Id>
 RowRules<Id> rules_as(const PlaceholderRules& rules) {
@@ -352,7 +365,7 @@ concept CountArray = is_no_array<X> || requires {
 // none.
 template <class Rows, class Ids, class Banks = NoArray, class Counts = NoArray>
 concept RowsOf = TokenStream<Ids> && detail::RowArray<Rows, detail::stream_axes<Ids>> &&
-    detail::BankArray<Banks, detail::stream_axes<Ids>> && detail::CountArray<Counts>;
+                 detail::BankArray<Banks, detail::stream_axes<Ids>> && detail::CountArray<Counts>;
 
 // What build_rows(…) would throw. One pass over the shapes; the tokens are read only where they are so many, or the
 // first rows so great, that a row could leave int32.
@@ -365,14 +378,8 @@ template <class Ids, class Rows, class Banks = NoArray, class Counts = NoArray>
     const auto bank_view = detail::view_or_none(banks);
     const auto count_view = detail::view_or_none(counts);
     using Id = typename std::remove_cvref_t<decltype(stream.ids)>::value_type;
-    constexpr std::int64_t most = (std::numeric_limits<Id>::max)();
-    for (int i = 0; i < rules.count(); ++i) {
-        const std::int64_t id = rules[i].placeholder;
-        if (id > most || id < -most - 1) return make_status(Kind::value_lost, 0, i, most, id);
-    }
-    if (detail::is_no_array<Banks> && rules.banks() > 1 && !rules.has_base())
-        return make_status(Kind::bank_range, 0, 0, 1, rules.banks() - 1);
-    Status status = detail::check_same_shape(stream.ids, row_view, 1);
+    Status status = detail::check_rules<Id>(rules, detail::is_no_array<Banks>);
+    if (status.ok()) status = detail::check_same_shape(stream.ids, row_view, 1);
     if constexpr (!detail::is_no_array<Banks>) {
         if (status.ok()) status = detail::check_same_shape(stream.ids, bank_view, 2);
     }

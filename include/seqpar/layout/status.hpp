@@ -13,7 +13,6 @@ namespace seqpar {
 enum class Kind : unsigned char {
     ok = 0,
     value_lost,         // a value does not fit the type that it is written in
-    row_unused,         // a bank row that no token refers to
     row_reused,         // a bank row that two tokens refer to
     row_range,          // a row number outside its bank
     row_forbidden,      // a placeholder where the rules allow none
@@ -21,6 +20,7 @@ enum class Kind : unsigned char {
     row_count,          // placeholders and bank rows differ in number
     bank_range,         // a bank number that no bank has
     rule_repeated,      // two rules for one placeholder id
+    pad_id,             // the id of pads is a placeholder's
     rule_count,         // more rules than there may be
     overlap,            // an output shares memory with what it is computed from
     read_only,          // an output that may not be written
@@ -41,6 +41,7 @@ enum class Kind : unsigned char {
     length,             // a negative length, or one that overflows
     policy,             // a parameter of a policy that makes no sense
     ranks,              // a group of no rank
+    reduction,          // a sum of gradients that is not due, or done already
 };
 
 // The result of a check, 32 bytes, trivially copyable, comparable over ranks: the greatest `code` is the most severe kind, of
@@ -91,7 +92,6 @@ constexpr KindText kind_text(Kind kind) {
         case Kind::value_lost:
             return {"value_lost", "a value does not fit the type it is written in", "array", "position", nullptr,
                     "at most "};
-        case Kind::row_unused: return {"row_unused", "no token refers to a bank row", "bank", "row", nullptr, "uses "};
         case Kind::row_reused:
             return {"row_reused", "two tokens refer to one bank row",
                     "bank",       "position",
@@ -99,16 +99,17 @@ constexpr KindText kind_text(Kind kind) {
         case Kind::row_range:
             return {"row_range", "a row number is outside its bank", "bank", "position", nullptr, "a row below "};
         case Kind::row_forbidden:
-            return {"row_forbidden",       "a placeholder stands where none may be", "bank", "position", nullptr,
-                    "token id other than "};
+            return {"row_forbidden", "a vision token stands where none may be", "bank", "position", nullptr, "row "};
         case Kind::item_cut: return {"item_cut", "a vision item is not whole", "bank", "position", "item", "rows "};
         case Kind::row_count:
-            return {"row_count", "placeholders and bank rows differ in number", "bank", nullptr, nullptr, "bank rows "};
+            return {"row_count", "placeholders and bank rows differ in number", "bank", "position", "item", "rows "};
         case Kind::bank_range:
             return {"bank_range", "a bank number is out of range", nullptr, "position", nullptr, "a bank below "};
         case Kind::rule_repeated:
             return {"rule_repeated",    "two rules have one placeholder id", nullptr, "rule", nullptr,
                     "an id other than "};
+        case Kind::pad_id:
+            return {"pad_id", "the id of pads is a placeholder", "bank", "rule", nullptr, "an id other than "};
         case Kind::rule_count:
             return {"rule_count", "there are too many placeholder rules", nullptr, nullptr, nullptr, "at most "};
         case Kind::overlap:
@@ -150,6 +151,8 @@ constexpr KindText kind_text(Kind kind) {
         case Kind::policy:
             return {"policy", "a parameter of a policy makes no sense", nullptr, nullptr, nullptr, "at least "};
         case Kind::ranks: return {"ranks", "too few ranks", nullptr, nullptr, nullptr, "at least "};
+        case Kind::reduction:
+            return {"reduction", "a sum of gradients over the group is not due", nullptr, nullptr, nullptr, "sums "};
     }
     return {"unknown", "unknown kind of status", "array", "index", "field", ""};
 }

@@ -145,11 +145,7 @@ template <class To, class From, std::size_t N, std::size_t L>
 void put_levels(BankList<To, N>* to, const LevelList<From, N, L>& from) {
     for (std::size_t l = 0; l < L; ++l) {
         for (std::size_t b = 0; b < N; ++b)
-            if constexpr (std::is_same_v<To, From>) {
-                to[l].bank[b] = from.level[l].bank[b];
-            } else {
-                to[l].bank[b] = from.level[l].bank[b].read_only();
-            }
+            to[l].bank[b] = from.level[l].bank[b];
     }
 }
 template <class T, std::size_t N, std::size_t L>

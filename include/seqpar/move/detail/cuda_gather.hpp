@@ -59,35 +59,39 @@ __device__ T* bank_vector(const BankList<T, N>& list, std::int64_t bank, std::in
 
 // What one token of an op is to do, on chunks of E elements from number `at` of its vector on: load, and then store. `row` is -1
 // for text; what it refers to is in its bank.
-template <int E, class Op>
+template <int Axes, int E, class Op>
 struct TokenWork;
 
-template <int E, class T, class B, std::size_t N>
-struct TokenWork<E, Forward<T, B, N>> {
+template <int Axes, int E, class T, class B, std::size_t N>
+struct TokenWork<Axes, E, Forward<T, B, N>> {
     using Loaded = Chunk<T, E>;
     T* to;
-    const T* text;
-    const B* vision;
+    const void* from;  // null: zeros
+    bool converts;     // from a B, not a T
     bool idle;
 
     __device__ TokenWork(const Forward<T, B, N>& op, const TokenIndex& index, std::int64_t bank, std::int64_t row)
-        : to(op.out.vector(index)), text(nullptr), vision(nullptr), idle(false) {
+        : to(op.out.template vector_of<Axes>(index)), from(nullptr), converts(false), idle(false) {
         if (row >= 0 && op.banks.bank[bank].axes > 0) {
-            vision = bank_vector(op.banks, bank, row);
+            from = bank_vector(op.banks, bank, row);
+            converts = !std::is_same_v<T, B>;
         } else if (!op.zero_text) {
+            from = op.embeddings.template vector_of<Axes>(index);
             idle = op.in_place;
-            text = op.embeddings.vector(index);
         }
     }
     __device__ Loaded load(std::int64_t at) const {
-        if (vision != nullptr) return convert_chunk<T>(load_chunk<B, E>(vision + at));
-        return text != nullptr ? load_chunk<T, E>(text + at) : Loaded{};
+        if (from == nullptr) return {};
+        if constexpr (!std::is_same_v<T, B>) {
+            if (converts) return convert_chunk<T>(load_chunk<B, E>(static_cast<const B*>(from) + at));
+        }
+        return load_chunk<T, E>(static_cast<const T*>(from) + at);
     }
     __device__ void store(std::int64_t at, const Loaded& chunk) const { store_chunk(to + at, chunk); }
 };
 
-template <int E, class G, class D, class B, std::size_t N, std::size_t L, class Mode>
-struct TokenWork<E, Backward<G, D, B, N, L, Mode>> {
+template <int Axes, int E, class G, class D, class B, std::size_t N, std::size_t L, class Mode>
+struct TokenWork<Axes, E, Backward<G, D, B, N, L, Mode>> {
     using Op = Backward<G, D, B, N, L, Mode>;
     using Loaded = Chunk<G, E>;
     const Op& op;
@@ -99,8 +103,8 @@ struct TokenWork<E, Backward<G, D, B, N, L, Mode>> {
 
     __device__ TokenWork(const Op& o, const TokenIndex& index, std::int64_t of_bank, std::int64_t of_row)
         : op(o),
-          from(o.d_out.vector(index)),
-          d_embeddings(o.want_embeddings ? o.d_embeddings.vector(index) : nullptr),
+          from(o.d_out.template vector_of<Axes>(index)),
+          d_embeddings(o.want_embeddings ? o.d_embeddings.template vector_of<Axes>(index) : nullptr),
           bank(of_bank),
           row(o.want_banks && of_row >= 0 && o.d_banks.level[0].bank[of_bank].axes > 0 ? of_row : -1),
           idle(row < 0 && (!o.want_embeddings || (of_row < 0 && o.in_place))) {
@@ -130,8 +134,8 @@ private:
     bool text_;
 };
 
-template <int E, class T, class B, std::size_t N, std::size_t L>
-struct TokenWork<E, AddRows<T, B, N, L>> {
+template <int Axes, int E, class T, class B, std::size_t N, std::size_t L>
+struct TokenWork<Axes, E, AddRows<T, B, N, L>> {
     using Op = AddRows<T, B, N, L>;
     using Loaded = Chunk<T, E>;
     const Op& op;
@@ -142,7 +146,7 @@ struct TokenWork<E, AddRows<T, B, N, L>> {
 
     __device__ TokenWork(const Op& o, const TokenIndex& index, std::int64_t of_bank, std::int64_t of_row)
         : op(o),
-          h(o.h.vector(index)),
+          h(o.h.template vector_of<Axes>(index)),
           bank(of_bank),
           row(of_row),
           idle(of_row < 0 || o.levels.level[0].bank[of_bank].axes == 0) {}
@@ -282,7 +286,7 @@ __global__ void __launch_bounds__(block_threads, 4)
                 if (share.first == 0) report(launch.status, status);
                 row = -1;  // stays inside the arrays
             }
-            const TokenWork<E, Op> work(launch.op, index, row < 0 ? 0 : bank, row);
+            const TokenWork<Tokens::axes, E, Op> work(launch.op, index, row < 0 ? 0 : bank, row);
             if (work.idle) continue;
             const int step = E * launch.tiles.lanes();
             std::int64_t at = share.first * E;

@@ -31,7 +31,21 @@ struct VectorArray {
             offset += index.at[i] * strides[i];
         return data + offset;
     }
-    VectorArray<const T> read_only() const {
+    // The same where the number of axes is known: nothing is indexed by a variable, which a kernel would need memory for.
+    template <int Axes>
+    SEQPAR_HD T* vector_of(const TokenIndex& index) const {
+        std::int64_t offset = index.at[0] * strides[0];
+        if constexpr (Axes > 1) offset += index.at[1] * strides[1];
+        if constexpr (Axes > 2) offset += index.at[2] * strides[2];
+        if constexpr (Axes > 3) {
+            for (int i = 3; i < Axes; ++i)
+                offset += index.at[i] * strides[i];
+        }
+        return data + offset;
+    }
+    template <class U>
+        requires(std::is_same_v<U, const T> && !std::is_const_v<T>)
+    operator VectorArray<U>() const {
         VectorArray<const T> result{data, width, axes};
         for (int i = 0; i < axes; ++i) {
             result.extents[i] = extents[i];
@@ -207,6 +221,8 @@ struct OneBank {
 // The tokens of a row array, as loops over all axes but one and stretches along that one.
 template <class Rows, class Banks>
 struct TokenRows {
+    static constexpr int axes = Rows::axes;
+
     Rows rows;
     Banks banks;
     int inner = 0;

@@ -1,0 +1,203 @@
+// expand_rows(): streams in which one placeholder stands for a whole item, made as long as the decoder sees them.
+// Not here: rows of streams that are that long already (rows.hpp).
+#pragma once
+
+#include <seqpar/index/check_rows.hpp>
+
+namespace seqpar {
+
+namespace detail {
+
+// What expand_rows works on. Outputs without memory are not wanted.
+template <class V, class M, class Source>
+struct ExpandJob {
+    using Id = typename V::value_type;
+
+    RowJob<V, M, NoArray, NoArray> tokens;
+    Offsets<std::int64_t> items[max_banks];  // empty: of a bank whose placeholders stand for one row each
+    std::int64_t first_row[max_banks];
+    Line<Id> ids;
+    Line<std::int32_t> rows;
+    Line<std::int32_t> banks;
+    Line<Source> sources;
+
+    std::int64_t total() const { return tokens.total(); }
+    void count(std::int64_t first, std::int64_t last, NextRows& next) const { tokens.count(first, last, next); }
+
+    // Where a token begins that has next.bank[b] placeholders of each bank before it.
+    std::int64_t place(std::int64_t token, const NextRows& next) const {
+        for (int b = 0; b < max_banks; ++b) {
+            if (items[b].count() > 0) token += items[b][next.bank[b]] - next.bank[b];
+        }
+        return token;
+    }
+
+    void write(std::int64_t first, std::int64_t last, NextRows& next) const {
+        std::int64_t at = place(first, next);
+        Id buffer[1];
+        for (std::int64_t token = first; token < last; ++token) {
+            const Piece piece = piece_at(token, token + 1, tokens.length(), 1);
+            const Id id = entry(tokens.reader.stream.ids, piece.sample, piece.first);
+            const int rule = tokens.rules.find(*tokens.reader.read(piece, buffer));
+            if (rule < 0) {
+                put(at++, id, -1, -1, token);
+                continue;
+            }
+            const std::int32_t bank = tokens.rules.banks[rule];
+            const std::int64_t item = next.bank[bank]++;
+            if (items[bank].count() == 0) {
+                put(at++, id, first_row[bank] + item, bank, token);
+                continue;
+            }
+            for (std::int64_t row = items[bank][item]; row < items[bank][item + 1]; ++row)
+                put(at++, id, first_row[bank] + row, bank, -1);
+        }
+    }
+
+private:
+    void put(std::int64_t at, Id id, std::int64_t row, std::int32_t bank, std::int64_t source) const {
+        ids[at] = id;
+        rows[at] = static_cast<std::int32_t>(row);
+        if (banks.data != nullptr) banks[at] = bank;
+        if (sources.data != nullptr) sources[at] = static_cast<Source>(source);
+    }
+};
+
+template <class X>
+struct IndexElement {
+    using type = element_of<X>;
+};
+template <>
+struct IndexElement<NoArray> {
+    using type = std::int64_t;
+};
+template <class X>
+using index_element = typename IndexElement<std::remove_cvref_t<X>>::type;
+
+template <class T, class X>
+Line<T> line_or_none(X& x) {
+    if constexpr (is_no_array<X>) {
+        return {};
+    } else {
+        return line(x);
+    }
+}
+
+template <class Source, class V, class M>
+auto expand_job(const MaskedIds<V, M>& stream, const PlaceholderRules& rules, std::span<const BankInfo> info) {
+    ExpandJob<V, M, Source> job{row_job(stream, rules, NoArray{}, NoArray{}), {}, {}, {}, {}, {}, {}};
+    for (int b = 0; b < rules.banks(); ++b) {
+        if (static_cast<std::size_t>(b) < info.size()) job.items[b] = info[static_cast<std::size_t>(b)].items;
+        job.first_row[b] = rules.first_row(b);
+    }
+    return job;
+}
+
+// Whether there are as many placeholders as items. `next` gets the placeholders of each bank.
+template <class Job>
+Status check_item_count(const Job& job, const PlaceholderRules& rules, NextRows& next) {
+    if (const Status status = check_rules<typename Job::Id>(rules, false); !status.ok()) return status;
+    job.count(0, job.total(), next);
+    for (int b = 0; b < rules.banks(); ++b) {
+        const Offsets<std::int64_t>& items = job.items[b];
+        if (items.count() == 0) continue;
+        if (const Status status = check(items, items.last(), b); !status.ok()) return status;
+        if (next.bank[b] != items.documents())
+            return make_status(Kind::row_count, b, job.total(), items.documents(), next.bank[b]);
+    }
+    return {};
+}
+
+}  // namespace detail
+
+// Where documents lie after expand_rows: out[d] is the place of token cu_seqlens[d] of the stream, and so the last entry is the
+// length of the expanded stream. Shapes: out [documents + 1]. Errors: illegal offsets (of all tokens, sample by sample), items
+// and placeholders of unlike number (row_count). Reads tokens and offsets; host only.
+template <class Ids, OffsetArray R, IndexArray Out>
+    requires TokenStream<Ids>
+void expanded_offsets(Ids&& ids, const PlaceholderRules& rules, std::span<const BankInfo> info, R&& cu_seqlens,
+                      Out&& out) {
+    const auto job = detail::expand_job<std::int64_t>(detail::stream_of(ids), rules, info);
+    const auto documents = offsets(cu_seqlens);
+    detail::NextRows all;
+    throw_if_bad(detail::check_item_count(job, rules, all));
+    throw_if_bad(check(documents, job.total()));
+    throw_if_bad(detail::check_index_array(out, documents.count(), job.place(job.total(), all), 1));
+    const auto to = detail::line(out);
+    detail::NextRows next;
+    for (std::int64_t d = 0; d < documents.count(); ++d) {
+        if (d > 0) job.count(documents[d - 1], documents[d], next);
+        to[d] = static_cast<element_of<Out>>(job.place(documents[d], next));
+    }
+}
+
+// What expand_rows(…) would throw. Reads the tokens.
+template <class Ids, class OutIds, class Rows, class Banks = NoArray, class Sources = NoArray>
+    requires TokenStream<Ids>
+[[nodiscard]] Status check_expand_rows(Ids&& ids, const PlaceholderRules& rules, std::span<const BankInfo> info,
+                                       OutIds&& out_ids, Rows&& rows, Banks&& banks = Banks{},
+                                       Sources&& sources = Sources{}) {
+    const auto stream = detail::stream_of(ids);
+    const auto job = detail::expand_job<std::int64_t>(stream, rules, info);
+    detail::NextRows next;
+    if (const Status status = detail::check_item_count(job, rules, next); !status.ok()) return status;
+    const std::int64_t length = job.place(job.total(), next);
+    const auto out_id_view = view(out_ids);
+    const auto row_view = view(rows);
+    const auto bank_view = detail::view_or_none(banks);
+    const auto source_view = detail::view_or_none(sources);
+    Status status = detail::check_rules<element_of<OutIds>>(rules, detail::is_no_array<Banks>);
+    if (status.ok()) status = detail::check_index_array(out_id_view, length, 0, 1);
+    if (status.ok()) status = detail::check_index_array(row_view, length, 0, 2);
+    if constexpr (!detail::is_no_array<Banks>) {
+        if (status.ok()) status = detail::check_index_array(bank_view, length, 0, 3);
+    }
+    if constexpr (!detail::is_no_array<Sources>) {
+        if (status.ok()) status = detail::check_index_array(source_view, length, job.total(), 4);
+    }
+    if (status.ok())
+        status = detail::check_overlap(out_id_view, 1, stream.ids, stream.valid, row_view, bank_view, source_view);
+    if (status.ok()) status = detail::check_overlap(row_view, 2, stream.ids, stream.valid, bank_view, source_view);
+    if (status.ok()) status = detail::check_overlap(bank_view, 3, stream.ids, stream.valid, source_view);
+    if (status.ok()) status = detail::check_overlap(source_view, 4, stream.ids, stream.valid);
+    for (int b = 0; b < rules.banks() && status.ok(); ++b) {
+        const std::int64_t end = job.items[b].count() > 0 ? job.items[b].last() : next.bank[b];
+        status = detail::check_fits<std::int32_t>(rules.first_row(b) + end - 1, b);
+    }
+    return status;
+}
+
+// The stream that the decoder sees, where one placeholder stands for a whole item (LLaVA): in the place of the k-th placeholder
+// of a bank come the rows items[k] to items[k + 1] of that bank; other tokens stay. A bank without items keeps a row a placeholder.
+// Rows run on through the stream, from each bank's base. ids: int32 or int64, [S] or [B, S] (as one stream, sample by sample), or
+// masked. info: of each bank; only its items are looked at. Outputs, each [S'] (see expanded_offsets): out_ids of the type of
+// ids, the placeholder's id on each of its rows; rows, banks: int32, -1 for text; sources: the token that each came from, or -1 on
+// the rows of an item, so that labels and masks follow by a gather whose fill is the ignore value (Indexed).
+// Labels must not be shifted before, but after. Cut the result where you like, and allow check_rows a surplus.
+// Errors, before anything is written: items and placeholders of unlike number (row_count: bank, items, placeholders), lengths and
+// overlap (Status::array: 0 ids, 1 out_ids, 2 rows, 3 banks, 4 sources), a row that int32 does not hold, several banks without `banks`.
+// The same result under every exec. Synchronises: never. Allocates: never. Launches: none on a host. Reads offsets on: exec's device.
+template <class D, class Ids, class OutIds, class Rows, class Banks = NoArray, class Sources = NoArray>
+    requires TokenStream<Ids>
+void expand_rows(const detail::ExecBase<D>& exec, Ids&& ids, const PlaceholderRules& rules,
+                 std::span<const BankInfo> info, OutIds&& out_ids, Rows&& rows, Banks&& banks = Banks{},
+                 Sources&& sources = Sources{}) {
+    using Id = typename decltype(detail::stream_type<Ids>::ids)::value_type;
+    static_assert(detail::RowArray<Rows, 1> && detail::BankArray<Banks, 1>, "rows and banks are int32 [S']");
+    static_assert(IndexArray<OutIds> && std::same_as<element_of<OutIds>, Id>, "out_ids has the type of ids");
+    if constexpr (detail::is_host_exec<D>)
+        throw_if_bad(check_expand_rows(ids, rules, info, out_ids, rows, banks, sources));
+    using Source = detail::index_element<Sources>;
+    auto job = detail::expand_job<Source>(detail::stream_of(ids), rules, info);
+    job.ids = detail::line(out_ids);
+    job.rows = detail::line(rows);
+    job.banks = detail::line_or_none<std::int32_t>(banks);
+    job.sources = detail::line_or_none<Source>(sources);
+    // Items are counted from 0; bases are added where rows are written.
+    PlaceholderRules plain;
+    for (int i = 0; i < rules.count(); ++i)
+        plain = plain.with(rules[i].placeholder, rules[i].bank);
+    detail::run_rows(detail::Dispatch{}, thrust::detail::derived_cast(exec), job, plain, no_array);
+}
+
+}  // namespace seqpar

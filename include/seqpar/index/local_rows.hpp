@@ -1,0 +1,196 @@
+// Rows of tokens that arrive already split: every rank counts the placeholders of its own chunks, the counts are gathered, and
+// each rank numbers its rows from them. Not here: the all-gather, which is the caller's; rows of whole streams (rows.hpp).
+#pragma once
+
+#include <seqpar/index/rows.hpp>
+#include <seqpar/layout/runs.hpp>
+
+#include <algorithm>
+#include <span>
+#include <vector>
+
+namespace seqpar {
+
+namespace detail {
+
+// The stretches of consecutive sources that a rank holds, in slot order; of pad slots too where `pads`.
+template <Layout L>
+std::vector<Run> chunk_runs(const L& layout, int rank, bool pads) {
+    std::vector<Run> chunks;
+    auto cursor = source_runs(layout, rank, 0, layout.slots(rank));
+    for (Run run; cursor.next(run);) {
+        if (pads || run.position >= 0) chunks.push_back(run);
+    }
+    return chunks;
+}
+
+// Counts of chunk `i`: those of the first sample come first.
+template <class Job>
+struct ChunkCounts {
+    Job job;
+    const Run* chunks;
+    std::int64_t chunk_count;
+    int banks;
+    Line<std::int64_t> counts;
+    std::int64_t total;  // chunks of all samples
+
+    void operator()(std::int64_t first, std::int64_t last) const {
+        for (std::int64_t i = first; i < last; ++i) {
+            const Run& chunk = chunks[i % chunk_count];
+            const std::int64_t token = i / chunk_count * job.length() + chunk.slot;
+            NextRows next;
+            job.count(token, token + chunk.length, next);
+            for (int b = 0; b < banks; ++b)
+                counts[i * banks + b] = next.bank[b];
+        }
+    }
+};
+
+// Rows of stretch `i`, from the next rows of its chunk on; pads get -1.
+template <class Job>
+struct ChunkRows {
+    Job job;
+    const Run* runs;
+    std::int64_t run_count;
+    const NextRows* begins;  // of each stretch; what is there for pads is not read
+    std::int64_t total;      // stretches of all samples
+
+    void operator()(std::int64_t first, std::int64_t last) const {
+        for (std::int64_t i = first; i < last; ++i) {
+            const Run& run = runs[i % run_count];
+            const std::int64_t sample = i / run_count;
+            if (run.position < 0) {
+                write_value(sample_line(job.rows, sample), run.slot, run.length, std::int32_t{-1});
+                if constexpr (Job::with_banks)
+                    write_value(sample_line(job.banks, sample), run.slot, run.length, std::int32_t{-1});
+            } else {
+                NextRows next = begins[i];
+                const std::int64_t token = sample * job.length() + run.slot;
+                job.write(token, token + run.length, next);
+            }
+        }
+    }
+};
+
+// A chunk of any rank, by where it is in the stream.
+struct ChunkPlace {
+    std::int64_t sample = 0;
+    std::int64_t source = 0;
+    std::int64_t number = 0;  // among the chunks of all ranks, as their counts are joined
+    friend auto operator<=>(const ChunkPlace&, const ChunkPlace&) = default;
+};
+
+template <Layout L>
+std::vector<ChunkPlace> chunks_in_order(const L& layout, std::int64_t samples) {
+    std::vector<ChunkPlace> places;
+    for (int rank = 0; rank < layout.ranks(); ++rank) {
+        const std::vector<Run> chunks = chunk_runs(layout, rank, false);
+        for (std::int64_t sample = 0; sample < samples; ++sample) {
+            for (const Run& chunk : chunks)
+                places.push_back({sample, chunk.position, static_cast<std::int64_t>(places.size())});
+        }
+    }
+    std::sort(places.begin(), places.end());
+    return places;
+}
+
+template <Layout L, class V>
+Status check_local_ids(const L& layout, int rank, const V& ids) {
+    if (const Status status = check(layout); !status.ok()) return status;
+    if (const Status status = check_rank(layout, rank); !status.ok()) return status;
+    if (length_of(ids) != layout.slots(rank))
+        return make_status(Kind::axis_extent, 0, 0, layout.slots(rank), length_of(ids), V::rank() - 1);
+    return {};
+}
+
+template <class X>
+concept CountsOfChunks = IndexArray<X> && requires { requires(sizeof(element_of<X>) == 8); };
+
+}  // namespace detail
+
+// How many chunks a rank has: the runs of its shard without pads. ZigZag inside documents gives two a document.
+// Synchronises: never. Allocates: never. Launches: none. Reads offsets on: the host.
+template <Layout L>
+[[nodiscard]] std::int64_t count_chunks(const L& layout, int rank) {
+    throw_if_bad(check_rank(layout, rank));
+    std::int64_t chunks = 0;
+    auto cursor = source_runs(layout, rank, 0, layout.slots(rank));
+    for (Run run; cursor.next(run);)
+        chunks += run.position < 0 ? 0 : 1;
+    return chunks;
+}
+
+// The placeholders of each bank in each chunk of what a rank holds: counts[(b * chunks + k) * banks + bank] for sample b and chunk
+// k in slot order. Join the counts of all ranks, in order of ranks (an all-gather; ranks may have unlike numbers of chunks), and
+// give them to rows_from_counts: 2 integers a document and bank travel for zigzag layouts, and no ids. For every layout; one whose runs
+// are single tokens has as many chunks. ids: [slots] or [B, slots], or masked; what pads hold is not looked at. counts: int64
+// [B * count_chunks(layout, rank) * rules.banks()]. Errors, before anything is written: an illegal layout, rank or rule, lengths
+// (Status::array: 0 ids, 1 counts). Synchronises: never. Allocates: the rank's runs. Launches: none on a host. Reads offsets on: the host.
+template <class D, Layout L, class Ids, detail::CountsOfChunks Counts>
+    requires TokenStream<Ids>
+void chunk_counts(const detail::ExecBase<D>& exec, const L& layout, int rank, Ids&& ids, const PlaceholderRules& rules,
+                  Counts&& counts) {
+    const auto stream = detail::stream_of(ids);
+    throw_if_bad(detail::check_local_ids(layout, rank, stream.ids));
+    const auto job = detail::row_job(stream, rules, NoArray{}, NoArray{});
+    throw_if_bad(detail::check_rules<typename decltype(job)::Id>(rules, false));
+    const std::vector<Run> chunks = detail::chunk_runs(layout, rank, false);
+    const auto count = static_cast<std::int64_t>(chunks.size());
+    const std::int64_t total = detail::samples_of(stream.ids) * count;
+    throw_if_bad(detail::check_index_array(counts, total * rules.banks(), 0, 1));
+    throw_if_bad(detail::check_overlap(view(counts), 1, stream.ids, stream.valid));
+    using Work = detail::ChunkCounts<std::remove_const_t<decltype(job)>>;
+    detail::run_index_work(detail::Dispatch{}, thrust::detail::derived_cast(exec),
+                           Work{job, chunks.data(), count, rules.banks(), detail::line(counts), total});
+}
+
+// The rows of what a rank holds, as build_rows of the whole stream, split, would give them; pads get -1. all_counts: int64, the
+// counts of all ranks joined in order of ranks. rows, banks: int32 of the shape of ids. Errors, before anything is written: those of
+// chunk_counts and build_rows (Status::array: 5 all_counts), a total that int32 does not hold.
+// Synchronises: never. Allocates: the runs of all ranks. Launches: none on a host. Reads offsets on: the host.
+template <class D, Layout L, class Ids, Tensor Counts, class Rows, class Banks = NoArray>
+    requires(RowsOf<Rows, Ids, Banks> && axes_of<Counts> == 1)
+void rows_from_counts(const detail::ExecBase<D>& exec, const L& layout, int rank, Ids&& ids,
+                      const PlaceholderRules& rules, Counts&& all_counts, Rows&& rows, Banks&& banks = Banks{}) {
+    static_assert(std::same_as<element_of<Counts>, std::int64_t>, "counts are int64");
+    const auto stream = detail::stream_of(ids);
+    throw_if_bad(detail::check_local_ids(layout, rank, stream.ids));
+    throw_if_bad(check_build_rows(ids, rules, rows, banks));
+    const auto counts = view(all_counts);
+    const std::int64_t samples = detail::samples_of(stream.ids);
+    const std::vector<detail::ChunkPlace> places = detail::chunks_in_order(layout, samples);
+    const std::int64_t expected = static_cast<std::int64_t>(places.size()) * rules.banks();
+    if (counts.extent(0) != expected) throw_if_bad(make_status(Kind::extent, 5, 0, expected, counts.extent(0)));
+
+    std::int64_t first = 0;  // the rank's first chunk among all
+    for (int r = 0; r < rank; ++r)
+        first += samples * count_chunks(layout, r);
+    const std::vector<Run> runs = detail::chunk_runs(layout, rank, true);
+    const auto run_count = static_cast<std::int64_t>(runs.size());
+    // The stretch of each of the rank's chunks: pads have none.
+    std::vector<std::int64_t> stretches;
+    for (std::int64_t i = 0; i < samples * run_count; ++i) {
+        if (runs[static_cast<std::size_t>(i % run_count)].position >= 0) stretches.push_back(i);
+    }
+    std::vector<detail::NextRows> begins(static_cast<std::size_t>(samples * run_count));
+    detail::NextRows next = detail::first_rows(rules);
+    for (const detail::ChunkPlace& place : places) {
+        const std::int64_t own = place.number - first;
+        if (own >= 0 && own < static_cast<std::int64_t>(stretches.size()))
+            begins[static_cast<std::size_t>(stretches[static_cast<std::size_t>(own)])] = next;
+        for (int b = 0; b < rules.banks(); ++b) {
+            const std::int64_t count = counts(place.number * rules.banks() + b);
+            constexpr std::int64_t most = (std::numeric_limits<std::int32_t>::max)();
+            if (count < 0) throw_if_bad(make_status(Kind::length, 5, place.number, 0, count));
+            if (count > most + 1 - next.bank[b])
+                throw_if_bad(make_status(Kind::value_lost, b, place.source, most, next.bank[b] + count - 1));
+            next.bank[b] += count;
+        }
+    }
+    const auto job = detail::row_job(stream, rules, view(rows), detail::view_or_none(banks));
+    using Work = detail::ChunkRows<std::remove_const_t<decltype(job)>>;
+    detail::run_index_work(detail::Dispatch{}, thrust::detail::derived_cast(exec),
+                           Work{job, runs.data(), run_count, begins.data(), samples * run_count});
+}
+
+}  // namespace seqpar
