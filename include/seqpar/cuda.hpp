@@ -3,6 +3,7 @@
 #pragma once
 
 #include <seqpar/detail/cuda_exec.hpp>
+#include <seqpar/index/detail/cuda_index.hpp>
 #include <seqpar/move/detail/cuda_gather.hpp>
 #include <seqpar/move/detail/cuda_move.hpp>
 #include <seqpar/seqpar.hpp>

@@ -269,7 +269,7 @@ SEQPAR_HD Status check_token(const Op& op, std::int64_t token, std::int64_t bank
 }
 
 template <int E, class Tokens, class Op>
-__global__ void __launch_bounds__(block_threads, 4)
+__global__ void __launch_bounds__(block_threads, 5)
     gather_kernel(const __grid_constant__ GatherLaunch<Tokens, Op> launch) {
     const std::int64_t blocks = launch.tiles.row_blocks * launch.tiles.parts;
     for (std::int64_t tile = blockIdx.x; tile < blocks; tile += gridDim.x) {
