@@ -1,5 +1,6 @@
 // VisionGather forward over thousands of random token shapes, strides, banks and row arrays, against the naive
 // one: bit for bit, NaN payloads and -0 too, and nothing else of the outputs' memory written.
+#include "exec.hpp"
 #include "move/vectors.hpp"
 
 #include <seqpar/move/vision_gather.hpp>

@@ -19,16 +19,16 @@ struct Backwards {
     std::int64_t length = 0;
     int group = 1;
 
-    constexpr std::int64_t size() const { return length; }
-    constexpr std::int64_t source_size() const { return length; }
-    constexpr int ranks() const { return group; }
-    constexpr std::int64_t slots(int rank) const { return (length - rank + group - 1) / group; }
-    constexpr std::int64_t position(int rank, std::int64_t slot) const { return length - 1 - (slot * group + rank); }
-    constexpr seqpar::Place place(std::int64_t position) const {
+    SEQPAR_HD constexpr std::int64_t size() const { return length; }
+    SEQPAR_HD constexpr std::int64_t source_size() const { return length; }
+    SEQPAR_HD constexpr int ranks() const { return group; }
+    SEQPAR_HD constexpr std::int64_t slots(int rank) const { return (length - rank + group - 1) / group; }
+    SEQPAR_HD constexpr std::int64_t position(int rank, std::int64_t slot) const { return length - 1 - (slot * group + rank); }
+    SEQPAR_HD constexpr seqpar::Place place(std::int64_t position) const {
         const std::int64_t turned = length - 1 - position;
         return {static_cast<int>(turned % group), turned / group};
     }
-    constexpr std::int64_t source(std::int64_t position) const { return position; }
+    SEQPAR_HD constexpr std::int64_t source(std::int64_t position) const { return position; }
 };
 static_assert(seqpar::Layout<Backwards> && !seqpar::RunLayout<Backwards>);
 

@@ -72,7 +72,9 @@ SEQPAR_HD constexpr unsigned grid_for(std::int64_t blocks, std::int64_t most = m
 }
 
 // Keeps the worst Status of all that are reported, whole: while one is written its code reads as all ones.
-inline __device__ void report(Status* sink, const Status& status) {
+// (On a host, where nothing calls it, it does nothing.)
+SEQPAR_HD inline void report([[maybe_unused]] Status* sink, [[maybe_unused]] const Status& status) {
+#if defined(__CUDA_ARCH__)
     if (sink == nullptr || status.ok()) return;
     using Code = unsigned long long;
     constexpr Code locked = ~Code{0};
@@ -90,6 +92,7 @@ inline __device__ void report(Status* sink, const Status& status) {
         atomicExch(code, status.code > before ? Code{status.code} : before);
         return;
     }
+#endif
 }
 
 }  // namespace detail

@@ -178,8 +178,8 @@ struct RowJob {
     Rows rows;
     Banks banks;
 
-    std::int64_t length() const { return length_of(reader.stream.ids); }
-    std::int64_t total() const { return samples_of(reader.stream.ids) * length(); }
+    SEQPAR_HD std::int64_t length() const { return length_of(reader.stream.ids); }
+    SEQPAR_HD std::int64_t total() const { return samples_of(reader.stream.ids) * length(); }
 
     // Tokens are numbered sample by sample.
     void count(std::int64_t first, std::int64_t last, NextRows& next) const {
@@ -416,7 +416,7 @@ void build_rows(const detail::ExecBase<D>& exec, Ids&& ids, const PlaceholderRul
                 Banks&& banks = Banks{}, Counts&& counts = Counts{}) {
     if constexpr (detail::is_host_exec<D>) throw_if_bad(check_build_rows(ids, rules, rows, banks, counts));
     const auto job = detail::row_job(detail::stream_of(ids), rules, view(rows), detail::view_or_none(banks));
-    detail::run_rows(detail::Dispatch{}, thrust::detail::derived_cast(exec), job, rules, counts);
+    run_rows(detail::Dispatch{}, thrust::detail::derived_cast(exec), job, rules, counts);
 }
 
 }  // namespace seqpar

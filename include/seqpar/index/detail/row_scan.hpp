@@ -21,7 +21,7 @@ struct RowRules {
     std::int32_t banks[max_rules] = {};
     int count = 0;
 
-    int find(Id id) const {
+    SEQPAR_HD int find(Id id) const {
         for (int r = 0; r < count; ++r) {
             if (ids[r] == id) return r;
         }

@@ -11,41 +11,41 @@
 namespace seqpar::detail {
 
 // E neighbouring elements of a vector, read and written at once.
-template <class T, int E>
+template <class T, std::size_t E>
 struct Chunk {
     T element[E];
 };
-template <class T, int E>
+template <class T, std::size_t E>
 __device__ Chunk<T, E> load_chunk(const T* from) {
     Chunk<T, E> chunk;
     if constexpr (requires { typename access<sizeof(chunk)>::type; }) {
         const auto bytes = *reinterpret_cast<const typename access<sizeof(chunk)>::type*>(from);
         memcpy(&chunk, &bytes, sizeof(chunk));
     } else {
-        for (int k = 0; k < E; ++k)
+        for (std::size_t k = 0; k < E; ++k)
             chunk.element[k] = from[k];
     }
     return chunk;
 }
-template <class T, int E>
+template <class T, std::size_t E>
 __device__ void store_chunk(T* to, const Chunk<T, E>& chunk) {
     if constexpr (requires { typename access<sizeof(chunk)>::type; }) {
         typename access<sizeof(chunk)>::type bytes;
         memcpy(&bytes, &chunk, sizeof(chunk));
         *reinterpret_cast<typename access<sizeof(chunk)>::type*>(to) = bytes;
     } else {
-        for (int k = 0; k < E; ++k)
+        for (std::size_t k = 0; k < E; ++k)
             to[k] = chunk.element[k];
     }
 }
-template <class To, class From, int E>
+template <class To, class From, std::size_t E>
 __device__ Chunk<To, E> convert_chunk(const Chunk<From, E>& from) {
     if constexpr (std::is_same_v<To, From>) {
         return from;
     } else {
         Chunk<To, E> to;
 #pragma unroll
-        for (int k = 0; k < E; ++k)
+        for (std::size_t k = 0; k < E; ++k)
             to.element[k] = convert<To>(from.element[k]);
         return to;
     }
@@ -59,10 +59,10 @@ __device__ T* bank_vector(const BankList<T, N>& list, std::int64_t bank, std::in
 
 // What one token of an op is to do, on chunks of E elements from number `at` of its vector on: load, and then store. `row` is -1
 // for text; what it refers to is in its bank.
-template <int Axes, int E, class Op>
+template <int Axes, std::size_t E, class Op>
 struct TokenWork;
 
-template <int Axes, int E, class T, class B, std::size_t N>
+template <int Axes, std::size_t E, class T, class B, std::size_t N>
 struct TokenWork<Axes, E, Forward<T, B, N>> {
     using Loaded = Chunk<T, E>;
     T* to;
@@ -90,7 +90,7 @@ struct TokenWork<Axes, E, Forward<T, B, N>> {
     __device__ void store(std::int64_t at, const Loaded& chunk) const { store_chunk(to + at, chunk); }
 };
 
-template <int Axes, int E, class G, class D, class B, std::size_t N, std::size_t L, class Mode>
+template <int Axes, std::size_t E, class G, class D, class B, std::size_t N, std::size_t L, class Mode>
 struct TokenWork<Axes, E, Backward<G, D, B, N, L, Mode>> {
     using Op = Backward<G, D, B, N, L, Mode>;
     using Loaded = Chunk<G, E>;
@@ -120,7 +120,7 @@ struct TokenWork<Axes, E, Backward<G, D, B, N, L, Mode>> {
                 } else {
                     Chunk<B, E> sum = load_chunk<B, E>(to);
 #pragma unroll
-                    for (int k = 0; k < E; ++k)
+                    for (std::size_t k = 0; k < E; ++k)
                         add_value(sum.element[k], chunk.element[k]);
                     store_chunk(to, sum);
                 }
@@ -134,7 +134,7 @@ private:
     bool text_;
 };
 
-template <int Axes, int E, class T, class B, std::size_t N, std::size_t L>
+template <int Axes, std::size_t E, class T, class B, std::size_t N, std::size_t L>
 struct TokenWork<Axes, E, AddRows<T, B, N, L>> {
     using Op = AddRows<T, B, N, L>;
     using Loaded = Chunk<T, E>;
@@ -154,17 +154,17 @@ struct TokenWork<Axes, E, AddRows<T, B, N, L>> {
         const Chunk<T, E> before = load_chunk<T, E>(h + at);
         arithmetic_of<T> sum[E];
 #pragma unroll
-        for (int k = 0; k < E; ++k)
+        for (std::size_t k = 0; k < E; ++k)
             sum[k] = convert<arithmetic_of<T>>(before.element[k]);
         for (std::size_t l = 0; l < L; ++l) {
             const Chunk<B, E> level = load_chunk<B, E>(bank_vector(op.levels.level[l], bank, row) + at);
 #pragma unroll
-            for (int k = 0; k < E; ++k)
+            for (std::size_t k = 0; k < E; ++k)
                 sum[k] = add_as<T>(sum[k], value_as<T>(level.element[k]));
         }
         Loaded result;
 #pragma unroll
-        for (int k = 0; k < E; ++k)
+        for (std::size_t k = 0; k < E; ++k)
             result.element[k] = convert<T>(sum[k]);
         return result;
     }
@@ -243,7 +243,6 @@ struct GatherLaunch {
 template <class Rows>
 SEQPAR_HD TokenIndex token_index(const Rows& rows, std::int64_t number) {
     TokenIndex index;
-#pragma unroll
     for (int i = Rows::axes - 1; i > 0; --i) {
         const std::int64_t rest = number / rows.extent(i);
         index.at[i] = number - rest * rows.extent(i);
@@ -268,7 +267,7 @@ SEQPAR_HD Status check_token(const Op& op, std::int64_t token, std::int64_t bank
     return {};
 }
 
-template <int E, class Tokens, class Op>
+template <std::size_t E, class Tokens, class Op>
 __global__ void __launch_bounds__(block_threads, 5)
     gather_kernel(const __grid_constant__ GatherLaunch<Tokens, Op> launch) {
     const std::int64_t blocks = launch.tiles.row_blocks * launch.tiles.parts;
@@ -288,8 +287,8 @@ __global__ void __launch_bounds__(block_threads, 5)
             }
             const TokenWork<Tokens::axes, E, Op> work(launch.op, index, row < 0 ? 0 : bank, row);
             if (work.idle) continue;
-            const int step = E * launch.tiles.lanes();
-            std::int64_t at = share.first * E;
+            const int step = static_cast<int>(E) * launch.tiles.lanes();
+            std::int64_t at = share.first * static_cast<int>(E);
             int count = share.count;
 #pragma unroll 1
             for (; count >= 4; count -= 4, at += 4 * step) {
@@ -310,15 +309,14 @@ __global__ void __launch_bounds__(block_threads, 5)
 }
 
 // Chunks as long as all arrays allow, of up to 16 bytes of the widest element.
-template <int E, CudaExec D, class Tokens, class Op>
+template <std::size_t E, CudaExec D, class Tokens, class Op>
 void launch_gather(const D& exec, const Granularity& granularity, GatherLaunch<Tokens, Op>& launch, std::int64_t width,
                    std::int64_t vector_bytes) {
     if constexpr (E > 1) {
-        if (granularity.together % E != 0)
-            return launch_gather<E / 2>(exec, granularity, launch, width, vector_bytes);
+        if (granularity.together % E != 0) return launch_gather<E / 2>(exec, granularity, launch, width, vector_bytes);
     }
     launch.tiles = row_tiles(launch.tokens.loops() * launch.tokens.length(), vector_bytes,
-                             static_cast<int>(vector_bytes / width) * E);
+                             static_cast<int>(vector_bytes / width) * static_cast<int>(E));
     const std::int64_t blocks = launch.tiles.row_blocks * launch.tiles.parts;
     if (blocks == 0) return;
     gather_kernel<E><<<grid_for(blocks), block_threads, 0, stream_of(exec)>>>(launch);
@@ -360,7 +358,7 @@ void gather_rows(Dispatch, const D& exec, const Tokens& tokens, const Op& op, st
     add_arrays(granularity, op);
     GatherLaunch<Tokens, Op> launch{tokens, op, {}, status_of(exec)};
     constexpr std::size_t widest = widest_element(static_cast<const Op*>(nullptr));
-    constexpr int longest = widest > 8 ? 1 : widest > 4 ? 2 : widest > 2 ? 4 : widest > 1 ? 8 : 16;
+    constexpr std::size_t longest = widest > 8 ? 1 : widest > 4 ? 2 : widest > 2 ? 4 : widest > 1 ? 8 : 16;
     launch_gather<longest>(exec, granularity, launch, vector_width(op), vector_bytes);
 }
 

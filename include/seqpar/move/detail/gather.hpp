@@ -74,7 +74,7 @@ struct BankRows {
 
 // Banks of which nothing is known, as where their gradient is not wanted.
 struct AnyBankRows {
-    std::int64_t operator()(std::int64_t bank) const { return bank < 0 ? -1 : any_rows; }
+    SEQPAR_HD std::int64_t operator()(std::int64_t bank) const { return bank < 0 ? -1 : any_rows; }
     static constexpr std::int64_t banks() { return 256; }
 };
 

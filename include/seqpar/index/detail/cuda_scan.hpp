@@ -1,0 +1,198 @@
+// build_rows and compact on CUDA: one scan of CUB over the tokens, two launches. Compiles under nvcc alone.
+#pragma once
+
+#include <seqpar/detail/cuda_exec.hpp>
+#include <seqpar/index/rows.hpp>
+
+#include <cub/device/device_scan.cuh>
+#include <cuda/functional>
+#include <thrust/detail/temporary_array.h>
+#include <thrust/iterator/counting_iterator.h>
+#include <thrust/iterator/tabulate_output_iterator.h>
+#include <thrust/iterator/transform_iterator.h>
+
+namespace seqpar {
+
+namespace detail {
+
+template <class D>
+inline constexpr bool has_allocator = false;
+template <class A, template <class> class Base>
+inline constexpr bool has_allocator<thrust::detail::execute_with_allocator<A, Base>> = true;
+template <class D>
+inline constexpr bool has_allocator<Reporting<D>> = has_allocator<D>;
+
+// Uninitialised bytes from the exec's allocator, until the end of the scope.
+template <CudaExec D>
+class Scratch {
+    static_assert(has_allocator<D>, "this operation needs scratch: give the execution policy an allocator, as "
+                                    "thrust::cuda::par_nosync(allocator).on(stream), seqpar::ScratchSpan for one");
+    using Exec = std::remove_cvref_t<decltype(thrust_exec(std::declval<const D&>()))>;
+
+public:
+    Scratch(const D& exec, std::size_t bytes) : exec_(thrust_exec(exec)), memory_(exec_, bytes) {}
+    void* data() { return thrust::raw_pointer_cast(memory_.data()); }
+
+private:
+    Exec exec_;
+    thrust::detail::temporary_array<std::uint8_t, Exec> memory_;
+};
+
+// Exclusive sums of count(i) over [0, total), given to write(i, sum). Two launches.
+template <CudaExec D, class Count, class Write, class Sum>
+void scan_tokens(const D& exec, std::int64_t total, const Count& count, const Write& write, const Sum& first,
+                 const char* operation) {
+    if (total == 0) return;
+    const auto in = thrust::make_transform_iterator(thrust::counting_iterator<std::int64_t>(0), count);
+    const auto out = thrust::make_tabulate_output_iterator(write);
+    std::size_t bytes = 0;
+    throw_if_cuda_failed(cub::DeviceScan::ExclusiveScan(nullptr, bytes, in, out, cuda::std::plus<>{}, first, total,
+                                                        stream_of(exec)),
+                         operation);
+    Scratch<D> scratch(exec, bytes);
+    throw_if_cuda_failed(cub::DeviceScan::ExclusiveScan(scratch.data(), bytes, in, out, cuda::std::plus<>{}, first,
+                                                        total, stream_of(exec)),
+                         operation);
+    finish_launch(exec, operation);
+}
+
+// An upper bound of what CUB's scan asks for: the state of each tile, of two sums and a flag, and what rounds it up. A tile is
+// at least 128 sums.
+constexpr std::int64_t scan_scratch_bytes(std::int64_t total, std::int64_t sum_bytes) {
+    const std::int64_t tiles = (total + 127) / 128 + 32;
+    return tiles * (2 * sum_bytes + 16) + 4 * 256;
+}
+
+// Placeholders of each bank so far.
+template <int Banks>
+struct BankCounts {
+    std::int64_t bank[Banks] = {};
+
+    friend SEQPAR_HD BankCounts operator+(const BankCounts& a, const BankCounts& b) {
+        BankCounts sum;
+        for (int k = 0; k < Banks; ++k)
+            sum.bank[k] = a.bank[k] + b.bank[k];
+        return sum;
+    }
+};
+
+// The bank of token i, -1 for text.
+template <class Job>
+SEQPAR_HD int bank_of(const Job& job, std::int64_t i) {
+    const auto& stream = job.reader.stream;
+    const std::int64_t length = job.length();
+    const std::int64_t sample = i / length;
+    const std::int64_t token = i - sample * length;
+    if constexpr (!std::is_same_v<std::remove_cvref_t<decltype(stream.valid)>, NoArray>) {
+        if (!static_cast<bool>(entry(stream.valid, sample, token))) return -1;
+    }
+    const int rule = job.rules.find(entry(stream.ids, sample, token));
+    return rule < 0 ? -1 : job.rules.banks[rule];
+}
+
+template <int Banks, class Job>
+struct CountToken {
+    Job job;
+    SEQPAR_HD BankCounts<Banks> operator()(std::int64_t i) const {
+        BankCounts<Banks> counts;
+        const int bank = bank_of(job, i);
+        for (int k = 0; k < Banks; ++k)
+            counts.bank[k] = k == bank ? 1 : 0;
+        return counts;
+    }
+};
+
+template <int Banks, class Job>
+struct WriteRow {
+    Job job;
+    Line<std::int64_t> counts;  // null: not wanted
+    BankCounts<Banks> first;
+    int banks;
+    std::int64_t total;
+    Status* status;
+
+    SEQPAR_HD void operator()(std::int64_t i, const BankCounts<Banks>& next) const {
+        const std::int64_t sample = i / job.length();
+        const std::int64_t token = i - sample * job.length();
+        const int bank = bank_of(job, i);
+        std::int64_t row = -1;
+        for (int k = 0; k < Banks; ++k)
+            row = k == bank ? next.bank[k] : row;
+        constexpr std::int64_t most = INT32_MAX;
+        if (row > most) {
+            report(status, make_status(Kind::value_lost, bank, i, most, row));
+            row = -1;
+        }
+        entry(job.rows, sample, token) = static_cast<std::int32_t>(row);
+        if constexpr (Job::with_banks) entry(job.banks, sample, token) = bank;
+        if (counts.data != nullptr && i == total - 1) {
+            for (int k = 0; k < banks; ++k)
+                counts[k] = next.bank[k] - first.bank[k] + (k == bank ? 1 : 0);
+        }
+    }
+};
+
+template <int Banks, CudaExec D, class Job>
+void scan_rows_of(const D& exec, const Job& job, const PlaceholderRules& rules, const Line<std::int64_t>& counts) {
+    BankCounts<Banks> first;
+    for (int bank = 0; bank < rules.banks(); ++bank)
+        first.bank[bank] = rules.first_row(bank);
+    scan_tokens(exec, job.total(), CountToken<Banks, Job>{job},
+                WriteRow<Banks, Job>{job, counts, first, rules.banks(), job.total(), status_of(exec)}, first,
+                "seqpar::build_rows");
+}
+
+template <CudaExec D, class Job, class Counts>
+void run_rows(Dispatch, const D& exec, const Job& job, const PlaceholderRules& rules, Counts& counts) {
+    Line<std::int64_t> to;
+    if constexpr (!is_no_array<Counts>) {
+        to = line(counts);
+        if (job.total() == 0) {
+            for (int bank = 0; bank < rules.banks(); ++bank)
+                throw_if_cuda_failed(cudaMemsetAsync(&to[bank], 0, sizeof(std::int64_t), stream_of(exec)),
+                                     "seqpar::build_rows");
+        }
+    }
+    if (rules.banks() <= 1) {
+        scan_rows_of<1>(exec, job, rules, to);
+    } else {
+        scan_rows_of<max_banks>(exec, job, rules, to);
+    }
+}
+
+}  // namespace detail
+
+// The most scratch that build_rows takes from a CUDA exec's allocator for `tokens` tokens under rules of `banks` banks.
+[[nodiscard]] constexpr std::int64_t build_rows_scratch_bytes(std::int64_t tokens, int banks) {
+    return detail::scan_scratch_bytes(tokens, (banks <= 1 ? 1 : detail::max_banks) * 8);
+}
+
+// An allocator over memory that the caller has, for the scratch of CUDA execs: thrust::cuda::par_nosync(scratch).on(stream).
+// An operation takes from its beginning and gives back when its launches are made: operations on one stream may share it.
+class ScratchSpan {
+public:
+    using value_type = char;
+
+    // `bytes` bytes of device memory at `data`, aligned to 256.
+    ScratchSpan(void* data, std::int64_t bytes) : data_(static_cast<char*>(data)), bytes_(bytes) {}
+
+    // Throws std::bad_alloc where there is not enough left.
+    char* allocate(std::ptrdiff_t bytes) {
+        const std::int64_t rounded = (bytes + 255) / 256 * 256;
+        if (rounded > bytes_ - used_) throw std::bad_alloc();
+        used_ += rounded;
+        return data_ + (used_ - rounded);
+    }
+    void deallocate(char* block, std::size_t) {
+        const std::int64_t at = block - data_;
+        used_ = at < used_ ? at : used_;  // the last that was given is the first given back
+    }
+    [[nodiscard]] std::int64_t used() const { return used_; }
+
+private:
+    char* data_;
+    std::int64_t bytes_;
+    std::int64_t used_ = 0;
+};
+
+}  // namespace seqpar

@@ -1,0 +1,188 @@
+// What needs scratch on CUDA: the compact form of a row array (one scan), and gradients of bank rows that several tokens refer to
+// (one stable sort by row, so that sums run in slot order). Compiles under nvcc alone.
+#pragma once
+
+#include <seqpar/index/detail/cuda_scan.hpp>
+#include <seqpar/move/detail/cuda_gather.hpp>
+
+#include <cub/device/device_radix_sort.cuh>
+
+namespace seqpar {
+
+namespace detail {
+
+template <class Job>
+struct CountKept {
+    Job job;
+    SEQPAR_HD std::int64_t operator()(std::int64_t token) const {
+        const TokenIndex index = token_index(job.tokens.rows, token);
+        return job.keeps(job.tokens.rows.number(index), job.tokens.banks.number(index)) ? 1 : 0;
+    }
+};
+
+template <class Job>
+struct WriteKept {
+    Job job;
+    Line<std::int64_t> count;  // null: not wanted
+    std::int64_t capacity;
+    std::int64_t total;
+
+    SEQPAR_HD void operator()(std::int64_t token, std::int64_t before) const {
+        const TokenIndex index = token_index(job.tokens.rows, token);
+        const std::int32_t row = job.tokens.rows.number(index);
+        const std::int32_t bank = job.tokens.banks.number(index);
+        const bool kept = job.keeps(row, bank);
+        job.put_mask(index, kept);
+        if (kept && before < capacity) job.put(before, row, bank);
+        if (count.data != nullptr && token == total - 1) count[0] = before + (kept ? 1 : 0);
+    }
+};
+
+// Entries without a token.
+template <class Job>
+struct ClearKept {
+    Job job;
+    std::int64_t total;
+    SEQPAR_HD void operator()(std::int64_t first, std::int64_t last) const {
+        for (std::int64_t i = first; i < last; ++i)
+            job.put(i, -1, -1);
+    }
+};
+
+// Three launches: what is left over is cleared first.
+template <CudaExec D, class Job, class Count>
+void run_compact(Dispatch tag, const D& exec, const Job& job, std::int64_t capacity, Count& count) {
+    run_index_work(tag, exec, ClearKept<Job>{job, capacity});
+    Line<std::int64_t> to;
+    if constexpr (!is_no_array<Count>) {
+        to = line(count);
+        if (job.total() == 0)
+            throw_if_cuda_failed(cudaMemsetAsync(to.data, 0, sizeof(std::int64_t), stream_of(exec)), "seqpar::compact");
+    }
+    scan_tokens(exec, job.total(), CountKept<Job>{job}, WriteKept<Job>{job, to, capacity, job.total()}, std::int64_t{0},
+                "seqpar::compact");
+}
+
+// For each token the number of its row through all banks (one past the last: none) and where its gradient lies.
+template <class Tokens, class T, std::size_t N>
+struct RowKeys {
+    Tokens tokens;
+    VectorArray<const T> d_out;
+    BankList<const T, 1> unused;
+    std::int64_t start[N + 1];
+    bool has_bank[N];
+    std::int64_t* keys;
+    std::int64_t* uses;
+    Status* status;
+    std::int64_t total;
+
+    SEQPAR_HD void operator()(std::int64_t first, std::int64_t last) const {
+        for (std::int64_t token = first; token < last; ++token) {
+            const TokenIndex index = token_index(tokens.rows, token);
+            const std::int64_t row = tokens.rows.number(index);
+            const std::int64_t bank = row < 0 ? 0 : tokens.banks.number(index);
+            std::int64_t key = start[N];
+            if (row != -1) {
+                if (bank < 0 || bank >= static_cast<std::int64_t>(N)) {
+                    report(status, make_status(Kind::bank_range, 0, token, static_cast<std::int64_t>(N), bank));
+                } else if (has_bank[bank]) {
+                    const std::int64_t rows = start[bank + 1] - start[bank];
+                    if (row < 0 || row >= rows) {
+                        report(status, make_status(Kind::row_range, static_cast<int>(bank), token, rows, row));
+                    } else {
+                        key = start[bank] + row;
+                    }
+                }
+            }
+            keys[token] = key;
+            uses[token] = d_out.template vector_of<Tokens::axes>(index) - d_out.data;
+        }
+    }
+};
+
+// Where the tokens of each row begin among the sorted ones.
+struct RowBegins {
+    struct Key {
+        const std::int64_t* keys;
+        SEQPAR_HD std::int64_t operator()(std::int64_t i) const { return i < 0 ? -1 : keys[i]; }
+    };
+    const std::int64_t* keys;
+    std::int64_t tokens;
+    std::int64_t* begins;
+    std::int64_t total;  // rows and one more
+
+    SEQPAR_HD void operator()(std::int64_t first, std::int64_t last) const {
+        for (std::int64_t row = first; row < last; ++row)
+            begins[row] = last_at_most(Key{keys}, -1, tokens + 1, row - 1) + 1;
+    }
+};
+
+// A warp a row of a bank: each lane some of its elements.
+template <class Work>
+__global__ void __launch_bounds__(block_threads) sum_kernel(const __grid_constant__ Work work, std::int64_t rows) {
+    constexpr int lanes = 1 << warp_bits;
+    const std::int64_t step = std::int64_t{gridDim.x} * (block_threads >> warp_bits);
+    for (std::int64_t row = std::int64_t{blockIdx.x} * (block_threads >> warp_bits) + (threadIdx.x >> warp_bits);
+         row < rows; row += step) {
+        for (std::int64_t at = threadIdx.x % lanes; at < work.width; at += lanes)
+            work(row, at, 1);
+    }
+}
+
+// Scratch of Summed: keys and places, sorted and not, and where rows begin; and what the sort asks for, bounded from above.
+constexpr std::int64_t sort_scratch_bytes(std::int64_t tokens) {
+    return tokens + (tokens / 1024 + 64) * 2048 + (std::int64_t{1} << 16);
+}
+
+template <CudaExec D, class Tokens, class G, class B, std::size_t N, std::size_t L, class Mode, class Sum>
+void sum_rows(Dispatch tag, const D& exec, const Tokens& tokens, const VectorArray<const G>& d_out,
+              const LevelList<B, N, L>& d_banks, Summed<Mode, Sum> mode) {
+    constexpr const char* operation = "seqpar, a backward with Summed";
+    auto work = sum_rows_work<Mode>(d_out, d_banks, mode);
+    const std::int64_t rows = work.start[N];
+    const std::int64_t count = tokens.loops() * tokens.length();
+    if (rows == 0 || count == 0) return;
+    Scratch<D> memory(exec, static_cast<std::size_t>((4 * count + rows + 1) * 8));
+    auto* const keys = static_cast<std::int64_t*>(memory.data());
+    std::int64_t* const sorted_keys = keys + count;
+    std::int64_t* const uses = sorted_keys + count;
+    std::int64_t* const sorted_uses = uses + count;
+    std::int64_t* const begins = sorted_uses + count;
+
+    RowKeys<Tokens, G, N> key_work{tokens, d_out, {}, {}, {}, keys, uses, status_of(exec), count};
+    for (std::size_t b = 0; b < N; ++b) {
+        key_work.start[b + 1] = work.start[b + 1];
+        key_work.has_bank[b] = d_banks.level[0].bank[b].axes > 0;
+    }
+    run_index_work(tag, exec, key_work);
+    int bits = 1;
+    while (bits < 62 && rows >> bits != 0)
+        ++bits;
+    std::size_t bytes = 0;
+    throw_if_cuda_failed(cub::DeviceRadixSort::SortPairs(nullptr, bytes, keys, sorted_keys, uses, sorted_uses, count, 0,
+                                                         bits, stream_of(exec)),
+                         operation);
+    Scratch<D> sort(exec, bytes);
+    throw_if_cuda_failed(cub::DeviceRadixSort::SortPairs(sort.data(), bytes, keys, sorted_keys, uses, sorted_uses,
+                                                         count, 0, bits, stream_of(exec)),
+                         operation);
+    run_index_work(tag, exec, RowBegins{sorted_keys, count, begins, rows + 1});
+    work.first = begins;
+    work.uses = sorted_uses;
+    const std::int64_t blocks = (rows + (block_threads >> warp_bits) - 1) / (block_threads >> warp_bits);
+    sum_kernel<<<grid_for(blocks), block_threads, 0, stream_of(exec)>>>(work, rows);
+    finish_launch(exec, operation);
+}
+
+}  // namespace detail
+
+// The most scratch that a backward with Summed takes from a CUDA exec's allocator, for `tokens` tokens and `rows` bank rows.
+[[nodiscard]] constexpr std::int64_t summed_scratch_bytes(std::int64_t tokens, std::int64_t rows) {
+    return (4 * tokens + rows + 1) * 8 + 512 + detail::sort_scratch_bytes(tokens);
+}
+// The same of compact.
+[[nodiscard]] constexpr std::int64_t compact_scratch_bytes(std::int64_t tokens) {
+    return detail::scan_scratch_bytes(tokens, 8);
+}
+
+}  // namespace seqpar

@@ -1,0 +1,79 @@
+// The contract of every operation on a stream: launches as documented, nothing allocated, nothing synchronised, no copies, and
+// launches on the given stream alone. Found by capturing each into a graph, which allows nothing else.
+#include "device/device.hpp"
+
+using namespace seqpar;
+using test::DeviceArray;
+using test::kernels_of;
+
+namespace {
+
+struct Fixture {
+    test::Stream stream;
+    DeviceArray<std::int64_t> cu{std::vector<std::int64_t>{0, 32, 48, 48, 64}};
+    DeviceArray<bf16> hidden{64 * 32};
+    DeviceArray<bf16> local{32 * 32};
+    DeviceArray<std::int64_t> ids{64}, local_ids{32};
+    DeviceArray<std::int32_t> rows{64, -1};
+    DeviceArray<bf16> bank{8 * 32};
+
+    auto exec() const { return stream.exec(); }
+    auto layout() const { return packed(ZigZag{}, test::offsets_on(cu), 64, 2); }
+};
+
+}  // namespace
+
+TEST_CASE_FIXTURE(Fixture, "moves: one launch, none for empty work") {
+    CHECK(kernels_of(stream,
+                     [&] { shard(exec(), layout(), 0, hidden.tensor(64, 32), axis<0>, local.tensor(32, 32)); }) == 1);
+    CHECK(kernels_of(stream, [&] {
+              shard_adjoint(exec(), layout(), 0, local.tensor(32, 32), axis<0>, hidden.tensor(64, 32));
+          }) == 1);
+    CHECK(kernels_of(stream, [&] {
+              unshard(exec(), layout(), stacked(hidden.tensor(2, 32, 16)), axis<0>, local.tensor(64, 16));
+          }) == 1);
+    CHECK(kernels_of(stream, [&] {
+              unshard_adjoint(exec(), layout(), 1, hidden.tensor(64, 32), axis<0>, local.tensor(32, 32));
+          }) == 1);
+    CHECK(kernels_of(stream, [&] {
+              shard(exec(), layout(), 0, hidden.tensor(64, 0), axis<0>, local.tensor(32, 0));
+              shard(exec(), ZigZag{}(0, 2), 1, hidden.tensor(0, 32), axis<0>, local.tensor(0, 32));
+          }) == 0);
+}
+
+TEST_CASE_FIXTURE(Fixture, "a batch of up to 16 fields is one launch, of 17 two, whatever their layouts") {
+    const auto tp_sp = nested(layout(), Contiguous{}, 2);
+    const auto id = field(ids.tensor(64), axis<0>, local_ids.tensor(32));
+    const auto h = field(hidden.tensor(64, 32), axis<0>, local.tensor(16, 32)).with(tp_sp, 1);
+    CHECK(kernels_of(stream, [&] { shard_batch(exec(), layout(), 0, id, h, id); }) == 1);
+    CHECK(kernels_of(stream, [&] {
+              shard_batch(exec(), layout(), 0, id, h, id, h, id, h, id, h, id, h, id, h, id, h, id, h);
+          }) == 1);
+    CHECK(kernels_of(stream, [&] {
+              shard_batch(exec(), layout(), 0, id, h, id, h, id, h, id, h, id, h, id, h, id, h, id, h, id);
+          }) == 2);
+    CHECK(kernels_of(stream, [&] { shard_batch(exec(), layout(), 0); }) == 0);
+}
+
+TEST_CASE_FIXTURE(Fixture, "unshard over more than 16 ranks is a launch for every 16") {
+    const auto many = Contiguous{}(64, 32);
+    const DeviceArray<std::int64_t> other(64);
+    CHECK(kernels_of(stream, [&] { unshard(exec(), many, stacked(other.tensor(32, 2)), axis<0>, ids.tensor(64)); }) ==
+          2);
+}
+
+TEST_CASE_FIXTURE(Fixture, "VisionGather and levels, forward and backward: one launch each, none without tokens") {
+    const auto tokens = rows.tensor(64);
+    const auto b = bank.tensor(8, 32);
+    const auto h = hidden.tensor(64, 32);
+    const DeviceArray<bf16> other(8 * 32);
+    const auto l = other.tensor(8, 32);
+    CHECK(kernels_of(stream, [&] { VisionGather{}(exec(), h, tokens, b, h); }) == 1);
+    CHECK(kernels_of(stream, [&] { VisionGather{}.backward(exec(), h, tokens, h, b, Store{}); }) == 1);
+    CHECK(kernels_of(stream, [&] { VisionGather{}.backward(exec(), h, tokens, no_gradient, b, Add{}); }) == 1);
+    CHECK(kernels_of(stream, [&] { add_rows(exec(), h, tokens, levels(b, l)); }) == 1);
+    CHECK(kernels_of(stream, [&] { add_rows_backward(exec(), h, tokens, levels(b, l), Store{}); }) == 1);
+    CHECK(kernels_of(stream, [&] {
+              VisionGather{}(exec(), hidden.tensor(0, 32), rows.tensor(0), b, hidden.tensor(0, 32));
+          }) == 0);
+}
