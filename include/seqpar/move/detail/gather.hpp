@@ -356,19 +356,22 @@ struct AddRows {
     SEQPAR_HD void operator()(T* to, std::int64_t bank, std::int64_t row, std::int64_t first,
                               std::int64_t count) const {
         if (levels.level[0].bank[bank].axes == 0) return;
-        arithmetic_of<T> sum[sum_block];
+        const B* from[L];
+        for (std::size_t l = 0; l < L; ++l) {
+            const VectorArray<const B>& level = levels.level[l].bank[bank];
+            from[l] = level.data + row * level.strides[0];
+        }
+        T sum[sum_block];  // apart from all arrays, so that the loop becomes vector code
         for (; count > 0; first += sum_block, count -= sum_block) {
             const std::int64_t part = count < sum_block ? count : sum_block;
-            for (std::int64_t k = 0; k < part; ++k)
-                sum[k] = convert<arithmetic_of<T>>(to[first + k]);
-            for (std::size_t l = 0; l < L; ++l) {
-                const VectorArray<const B>& level = levels.level[l].bank[bank];
-                const B* const from = level.data + row * level.strides[0] + first;
-                for (std::int64_t k = 0; k < part; ++k)
-                    sum[k] = add_as<T>(sum[k], value_as<T>(from[k]));
+            for (std::int64_t k = 0; k < part; ++k) {
+                auto value = convert<arithmetic_of<T>>(to[first + k]);
+                for (std::size_t l = 0; l < L; ++l)
+                    value = add_as<T>(value, value_as<T>(from[l][first + k]));
+                sum[k] = convert<T>(value);
             }
             for (std::int64_t k = 0; k < part; ++k)
-                to[first + k] = convert<T>(sum[k]);
+                to[first + k] = sum[k];
         }
     }
 
