@@ -287,9 +287,12 @@ void run_rows(Dispatch, const D&, const Rest&...) {
 template <class Id>
 RowRules<Id> rules_as(const PlaceholderRules& rules) {
     RowRules<Id> narrow;
-    for (int i = 0; i < rules.count(); ++i) {
-        narrow.ids[narrow.count] = static_cast<Id>(rules[i].placeholder);
-        narrow.banks[narrow.count++] = rules[i].bank;
+    for (int bank = 0; bank < rules.banks(); ++bank) {
+        for (int i = 0; i < rules.count(); ++i) {
+            if (rules[i].bank != bank) continue;
+            narrow.ids[narrow.count] = static_cast<Id>(rules[i].placeholder);
+            narrow.banks[narrow.count++] = bank;
+        }
     }
     return narrow;
 }

@@ -1,4 +1,4 @@
-// Copies of bytes on the host: short ones inline, long ones past the cache. Nothing else of the library knows an instruction.
+// Copies of bytes on the host: short ones inline, long ones past the cache. The only other instructions: index/detail/row_scan.hpp.
 #pragma once
 
 #include <seqpar/detail/config.hpp>
