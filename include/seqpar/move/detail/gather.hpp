@@ -157,49 +157,6 @@ void convert_vector(To* to, const From* from, std::int64_t width) {
         to[i] = convert<To>(from[i]);
 }
 
-// Copies of vectors put off by one, so that each can fetch the beginning of the next.
-class VectorCopies {
-public:
-    explicit VectorCopies(bool past_cache) : past_cache_(past_cache) {}
-
-    // `count` vectors of `bytes`, `to_stride` and `from_stride` bytes apart.
-    void add(std::byte* to, std::int64_t to_stride, const std::byte* from, std::int64_t from_stride, std::int64_t count,
-             std::int64_t bytes) {
-        if (to_stride == bytes && from_stride == bytes) {
-            bytes *= count;
-            count = 1;
-        }
-        for (std::int64_t i = 0; i < count; ++i) {
-            if (bytes_ > 0 && past_cache_) {
-                stream_bytes(to_, from_, bytes_, from, static_cast<std::size_t>(bytes));
-            } else {
-                copy_bytes(to_, from_, bytes_);
-            }
-            to_ = to;
-            from_ = from;
-            bytes_ = static_cast<std::size_t>(bytes);
-            to += to_stride;
-            from += from_stride;
-        }
-    }
-    bool past_cache() const { return past_cache_; }
-    void finish() {
-        if (bytes_ > 0 && past_cache_) {
-            stream_bytes(to_, from_, bytes_, nullptr, 0);
-        } else {
-            copy_bytes(to_, from_, bytes_);
-        }
-        if (past_cache_) fence_writes();
-        bytes_ = 0;
-    }
-
-private:
-    bool past_cache_;
-    std::byte* to_ = nullptr;
-    const std::byte* from_ = nullptr;
-    std::size_t bytes_ = 0;
-};
-
 template <class T>
 void zero_vectors(T* to, std::int64_t stride, std::int64_t count, std::int64_t width, bool past_cache) {
     if (stride == width) {
@@ -217,15 +174,19 @@ void zero_vectors(T* to, std::int64_t stride, std::int64_t count, std::int64_t w
 
 // Vectors of `count` tokens, from one array to another, by bytes where the types are the same.
 template <class To, class From>
-void put_vectors(VectorCopies& copies, To* to, std::int64_t to_stride, const From* from, std::int64_t from_stride,
+void put_vectors(Copies& copies, To* to, std::int64_t to_stride, const From* from, std::int64_t from_stride,
                  std::int64_t count, std::int64_t width) {
-    if constexpr (std::is_same_v<To, From>) {
-        constexpr std::int64_t size = sizeof(To);
-        copies.add(reinterpret_cast<std::byte*>(to), to_stride * size, reinterpret_cast<const std::byte*>(from),
-                   from_stride * size, count, width * size);
-    } else {
-        for (std::int64_t i = 0; i < count; ++i)
-            convert_vector(to + i * to_stride, from + i * from_stride, width);
+    if (std::is_same_v<To, From> && to_stride == width && from_stride == width) {
+        width *= count;
+        count = 1;
+    }
+    for (std::int64_t i = 0; i < count; ++i, to += to_stride, from += from_stride) {
+        if constexpr (std::is_same_v<To, From>) {
+            copies.add(reinterpret_cast<std::byte*>(to), reinterpret_cast<const std::byte*>(from),
+                       static_cast<std::size_t>(width) * sizeof(To));
+        } else {
+            convert_vector(to, from, width);
+        }
     }
 }
 
@@ -240,7 +201,7 @@ struct Forward {
     struct Visit {
         const Forward& op;
         int inner;
-        VectorCopies copies;
+        Copies copies;
 
         void text(const TokenIndex& index, std::int64_t count) {
             if (op.zero_text)
@@ -258,7 +219,7 @@ struct Forward {
         }
         void finish() { copies.finish(); }
     };
-    Visit visit(int inner, bool past_cache) const { return {*this, inner, VectorCopies(past_cache)}; }
+    Visit visit(int inner, bool past_cache) const { return {*this, inner, Copies(past_cache)}; }
 };
 
 // a + b with the last bit set where bits are lost: rounded on to a shorter type, it is the exact sum rounded once.
@@ -305,7 +266,7 @@ struct Backward {
     struct Visit {
         const Backward& op;
         int inner;
-        VectorCopies copies;
+        Copies copies;
 
         void text(const TokenIndex& index, std::int64_t count) {
             if (op.in_place || !op.want_embeddings) return;
@@ -340,7 +301,7 @@ struct Backward {
                 add_value(to[i], from[i]);
         }
     };
-    Visit visit(int inner, bool past_cache) const { return {*this, inner, VectorCopies(past_cache)}; }
+    Visit visit(int inner, bool past_cache) const { return {*this, inner, Copies(past_cache)}; }
 };
 
 // Values added up in blocks of this many.
@@ -356,19 +317,22 @@ struct AddRows {
     SEQPAR_HD void operator()(T* to, std::int64_t bank, std::int64_t row, std::int64_t first,
                               std::int64_t count) const {
         if (levels.level[0].bank[bank].axes == 0) return;
-        arithmetic_of<T> sum[sum_block];
+        const B* from[L];
+        for (std::size_t l = 0; l < L; ++l) {
+            const VectorArray<const B>& level = levels.level[l].bank[bank];
+            from[l] = level.data + row * level.strides[0];
+        }
+        T sum[sum_block];  // apart from all arrays, so that the loop becomes vector code
         for (; count > 0; first += sum_block, count -= sum_block) {
             const std::int64_t part = count < sum_block ? count : sum_block;
-            for (std::int64_t k = 0; k < part; ++k)
-                sum[k] = convert<arithmetic_of<T>>(to[first + k]);
-            for (std::size_t l = 0; l < L; ++l) {
-                const VectorArray<const B>& level = levels.level[l].bank[bank];
-                const B* const from = level.data + row * level.strides[0] + first;
-                for (std::int64_t k = 0; k < part; ++k)
-                    sum[k] = add_as<T>(sum[k], value_as<T>(from[k]));
+            for (std::int64_t k = 0; k < part; ++k) {
+                auto value = convert<arithmetic_of<T>>(to[first + k]);
+                for (std::size_t l = 0; l < L; ++l)
+                    value = add_as<T>(value, value_as<T>(from[l][first + k]));
+                sum[k] = convert<T>(value);
             }
             for (std::int64_t k = 0; k < part; ++k)
-                to[first + k] = convert<T>(sum[k]);
+                to[first + k] = sum[k];
         }
     }
 
