@@ -7,4 +7,5 @@
 #include <seqpar/index/detail/cuda_scan.hpp>
 #include <seqpar/move/detail/cuda_gather.hpp>
 #include <seqpar/move/detail/cuda_move.hpp>
+#include <seqpar/move/detail/cuda_rows.hpp>
 #include <seqpar/seqpar.hpp>

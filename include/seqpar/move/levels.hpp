@@ -163,8 +163,8 @@ CompactJob<Tokens, M> compact_job(Tokens tokens, BankSet wanted, const VectorArr
     return {tokens, wanted, mask, rows, banks};
 }
 
-// Its arrays as they came, to compare their shapes and memory.
-template <class Job, class R, class Mask, class Out, class Banks, class Count>
+// Its arrays as they came, to compare their shapes and memory; whether there is room is seen where exec runs.
+template <class D, class Job, class R, class Mask, class Out, class Banks, class Count>
 Status compact_status(const Job& job, const R& rows, const Mask& mask, const Out& out_rows, const Banks& out_banks,
                      const Count& count) {
     const std::int64_t capacity = out_rows.extent(0);
@@ -182,9 +182,11 @@ Status compact_status(const Job& job, const R& rows, const Mask& mask, const Out
     status = worse(status, check_overlap(out_rows, 2, rows, out_banks, count));
     status = worse(status, check_overlap(out_banks, 3, rows, count));
     status = worse(status, check_overlap(count, 4, rows));
-    NextRows next;
-    if (capacity < job.total()) job.count(0, job.total(), next);
-    if (next.bank[0] > capacity) status = worse(status, make_status(Kind::extent, 2, 0, next.bank[0], capacity));
+    if constexpr (is_host_exec<D>) {
+        NextRows next;
+        if (capacity < job.total()) job.count(0, job.total(), next);
+        if (next.bank[0] > capacity) status = worse(status, make_status(Kind::extent, 2, 0, next.bank[0], capacity));
+    }
     return status;
 }
 
@@ -204,10 +206,8 @@ void compact(const detail::ExecBase<D>& exec, const R& rows, BankSet wanted, Mas
     const auto job = detail::compact_job(tokens, wanted, detail::token_array_or_none<decltype(tokens.rows)::axes>(mask),
                                          detail::line(out_rows), detail::line_or_none(out_banks));
     const auto out = view(out_rows);
-    if constexpr (detail::is_host_exec<D>) {
-        throw_if_bad(detail::compact_status(job, detail::row_view(rows), detail::view_or_none(mask), out,
+    throw_if_bad(detail::compact_status<D>(job, detail::row_view(rows), detail::view_or_none(mask), out,
                                            detail::view_or_none(out_banks), detail::view_or_none(count)));
-    }
     run_compact(detail::Dispatch{}, thrust::detail::derived_cast(exec), job, out.extent(0), count);
 }
 

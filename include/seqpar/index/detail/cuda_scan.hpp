@@ -4,12 +4,12 @@
 #include <seqpar/detail/cuda_exec.hpp>
 #include <seqpar/index/rows.hpp>
 
-#include <cub/device/device_scan.cuh>
-#include <cuda/functional>
 #include <thrust/detail/temporary_array.h>
 #include <thrust/iterator/counting_iterator.h>
 #include <thrust/iterator/tabulate_output_iterator.h>
 #include <thrust/iterator/transform_iterator.h>
+#include <cub/device/device_scan.cuh>
+#include <cuda/functional>
 
 namespace seqpar {
 
@@ -25,8 +25,9 @@ inline constexpr bool has_allocator<Reporting<D>> = has_allocator<D>;
 // Uninitialised bytes from the exec's allocator, until the end of the scope.
 template <CudaExec D>
 class Scratch {
-    static_assert(has_allocator<D>, "this operation needs scratch: give the execution policy an allocator, as "
-                                    "thrust::cuda::par_nosync(allocator).on(stream), seqpar::ScratchSpan for one");
+    static_assert(has_allocator<D>,
+                  "this operation needs scratch: give the execution policy an allocator, as "
+                  "thrust::cuda::par_nosync(allocator).on(stream), seqpar::ScratchSpan for one");
     using Exec = std::remove_cvref_t<decltype(thrust_exec(std::declval<const D&>()))>;
 
 public:
@@ -46,9 +47,9 @@ void scan_tokens(const D& exec, std::int64_t total, const Count& count, const Wr
     const auto in = thrust::make_transform_iterator(thrust::counting_iterator<std::int64_t>(0), count);
     const auto out = thrust::make_tabulate_output_iterator(write);
     std::size_t bytes = 0;
-    throw_if_cuda_failed(cub::DeviceScan::ExclusiveScan(nullptr, bytes, in, out, cuda::std::plus<>{}, first, total,
-                                                        stream_of(exec)),
-                         operation);
+    throw_if_cuda_failed(
+        cub::DeviceScan::ExclusiveScan(nullptr, bytes, in, out, cuda::std::plus<>{}, first, total, stream_of(exec)),
+        operation);
     Scratch<D> scratch(exec, bytes);
     throw_if_cuda_failed(cub::DeviceScan::ExclusiveScan(scratch.data(), bytes, in, out, cuda::std::plus<>{}, first,
                                                         total, stream_of(exec)),
@@ -64,13 +65,13 @@ constexpr std::int64_t scan_scratch_bytes(std::int64_t total, std::int64_t sum_b
 }
 
 // Placeholders of each bank so far.
-template <int Banks>
+template <std::size_t Banks>
 struct BankCounts {
     std::int64_t bank[Banks] = {};
 
     friend SEQPAR_HD BankCounts operator+(const BankCounts& a, const BankCounts& b) {
         BankCounts sum;
-        for (int k = 0; k < Banks; ++k)
+        for (std::size_t k = 0; k < Banks; ++k)
             sum.bank[k] = a.bank[k] + b.bank[k];
         return sum;
     }
@@ -90,19 +91,19 @@ SEQPAR_HD int bank_of(const Job& job, std::int64_t i) {
     return rule < 0 ? -1 : job.rules.banks[rule];
 }
 
-template <int Banks, class Job>
+template <std::size_t Banks, class Job>
 struct CountToken {
     Job job;
     SEQPAR_HD BankCounts<Banks> operator()(std::int64_t i) const {
         BankCounts<Banks> counts;
         const int bank = bank_of(job, i);
-        for (int k = 0; k < Banks; ++k)
-            counts.bank[k] = k == bank ? 1 : 0;
+        for (std::size_t k = 0; k < Banks; ++k)
+            counts.bank[k] = static_cast<int>(k) == bank ? 1 : 0;
         return counts;
     }
 };
 
-template <int Banks, class Job>
+template <std::size_t Banks, class Job>
 struct WriteRow {
     Job job;
     Line<std::int64_t> counts;  // null: not wanted
@@ -116,8 +117,8 @@ struct WriteRow {
         const std::int64_t token = i - sample * job.length();
         const int bank = bank_of(job, i);
         std::int64_t row = -1;
-        for (int k = 0; k < Banks; ++k)
-            row = k == bank ? next.bank[k] : row;
+        for (std::size_t k = 0; k < Banks; ++k)
+            row = static_cast<int>(k) == bank ? next.bank[k] : row;
         constexpr std::int64_t most = INT32_MAX;
         if (row > most) {
             report(status, make_status(Kind::value_lost, bank, i, most, row));
@@ -132,7 +133,7 @@ struct WriteRow {
     }
 };
 
-template <int Banks, CudaExec D, class Job>
+template <std::size_t Banks, CudaExec D, class Job>
 void scan_rows_of(const D& exec, const Job& job, const PlaceholderRules& rules, const Line<std::int64_t>& counts) {
     BankCounts<Banks> first;
     for (int bank = 0; bank < rules.banks(); ++bank)

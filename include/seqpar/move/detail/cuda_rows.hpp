@@ -26,6 +26,7 @@ struct WriteKept {
     Line<std::int64_t> count;  // null: not wanted
     std::int64_t capacity;
     std::int64_t total;
+    Status* status;
 
     SEQPAR_HD void operator()(std::int64_t token, std::int64_t before) const {
         const TokenIndex index = token_index(job.tokens.rows, token);
@@ -34,7 +35,10 @@ struct WriteKept {
         const bool kept = job.keeps(row, bank);
         job.put_mask(index, kept);
         if (kept && before < capacity) job.put(before, row, bank);
-        if (count.data != nullptr && token == total - 1) count[0] = before + (kept ? 1 : 0);
+        if (token != total - 1) return;
+        const std::int64_t all = before + (kept ? 1 : 0);
+        if (count.data != nullptr) count[0] = all;
+        if (all > capacity) report(status, make_status(Kind::extent, 2, 0, all, capacity));
     }
 };
 
@@ -43,6 +47,7 @@ template <class Job>
 struct ClearKept {
     Job job;
     std::int64_t total;
+
     SEQPAR_HD void operator()(std::int64_t first, std::int64_t last) const {
         for (std::int64_t i = first; i < last; ++i)
             job.put(i, -1, -1);
@@ -59,8 +64,8 @@ void run_compact(Dispatch tag, const D& exec, const Job& job, std::int64_t capac
         if (job.total() == 0)
             throw_if_cuda_failed(cudaMemsetAsync(to.data, 0, sizeof(std::int64_t), stream_of(exec)), "seqpar::compact");
     }
-    scan_tokens(exec, job.total(), CountKept<Job>{job}, WriteKept<Job>{job, to, capacity, job.total()}, std::int64_t{0},
-                "seqpar::compact");
+    scan_tokens(exec, job.total(), CountKept<Job>{job}, WriteKept<Job>{job, to, capacity, job.total(), status_of(exec)},
+                std::int64_t{0}, "seqpar::compact");
 }
 
 // For each token the number of its row through all banks (one past the last: none) and where its gradient lies.
@@ -68,7 +73,6 @@ template <class Tokens, class T, std::size_t N>
 struct RowKeys {
     Tokens tokens;
     VectorArray<const T> d_out;
-    BankList<const T, 1> unused;
     std::int64_t start[N + 1];
     bool has_bank[N];
     std::int64_t* keys;
@@ -138,7 +142,7 @@ template <CudaExec D, class Tokens, class G, class B, std::size_t N, std::size_t
 void sum_rows(Dispatch tag, const D& exec, const Tokens& tokens, const VectorArray<const G>& d_out,
               const LevelList<B, N, L>& d_banks, Summed<Mode, Sum> mode) {
     constexpr const char* operation = "seqpar, a backward with Summed";
-    auto work = sum_rows_work<Mode>(d_out, d_banks, mode);
+    auto work = sum_rows_work(d_out, d_banks, mode);
     const std::int64_t rows = work.start[N];
     const std::int64_t count = tokens.loops() * tokens.length();
     if (rows == 0 || count == 0) return;
@@ -149,7 +153,7 @@ void sum_rows(Dispatch tag, const D& exec, const Tokens& tokens, const VectorArr
     std::int64_t* const sorted_uses = uses + count;
     std::int64_t* const begins = sorted_uses + count;
 
-    RowKeys<Tokens, G, N> key_work{tokens, d_out, {}, {}, {}, keys, uses, status_of(exec), count};
+    RowKeys<Tokens, G, N> key_work{tokens, d_out, {}, {}, keys, uses, status_of(exec), count};
     for (std::size_t b = 0; b < N; ++b) {
         key_work.start[b + 1] = work.start[b + 1];
         key_work.has_bank[b] = d_banks.level[0].bank[b].axes > 0;

@@ -419,17 +419,24 @@ struct RowUses {
     }
 };
 
-// Sums by rows, so that threads share none: where the tokens of each row lie is found first, in row-major order.
-template <HostExec D, class Tokens, class G, class B, std::size_t N, std::size_t L, class Mode, class Sum>
-void sum_rows(Dispatch, const D& exec, const Tokens& tokens, const VectorArray<const G>& d_out,
-              const LevelList<B, N, L>& d_banks, Summed<Mode, Sum>) {
-    if constexpr (std::is_same_v<D, CheckOnly>) return;
+// Without where the tokens of each row lie.
+template <class G, class B, std::size_t N, std::size_t L, class Mode, class Sum>
+auto sum_rows_work(const VectorArray<const G>& d_out, const LevelList<B, N, L>& d_banks, Summed<Mode, Sum>) {
     using Wider = std::conditional_t<std::is_integral_v<G>, std::int64_t,
                                      std::conditional_t<(sizeof(G) > sizeof(float)), G, float>>;
     using Accumulator = std::conditional_t<std::is_void_v<Sum>, Wider, Sum>;
     SumRows<G, B, N, L, Mode, Accumulator> work{d_out.data, d_banks, d_out.width, {}, nullptr, nullptr};
     for (std::size_t b = 0; b < N; ++b)
         work.start[b + 1] = work.start[b] + d_banks.level[0].bank[b].extents[0];
+    return work;
+}
+
+// Sums by rows, so that threads share none: where the tokens of each row lie is found first, in row-major order.
+template <HostExec D, class Tokens, class G, class B, std::size_t N, std::size_t L, class Mode, class Sum>
+void sum_rows(Dispatch, const D& exec, const Tokens& tokens, const VectorArray<const G>& d_out,
+              const LevelList<B, N, L>& d_banks, Summed<Mode, Sum> mode) {
+    if constexpr (std::is_same_v<D, CheckOnly>) return;
+    auto work = sum_rows_work(d_out, d_banks, mode);
     Tokens in_order = tokens;
     in_order.inner = decltype(in_order.rows)::axes - 1;
     const std::int64_t rows = work.start[N];
