@@ -46,6 +46,11 @@ struct Operation {
     std::int64_t loaded;  // bytes, at the least
     std::int64_t stored;
     std::function<void(cudaStream_t)> run;
+    bool moves = true;  // and computes nothing
+
+    double bytes() const {
+        return static_cast<double>(loaded + stored) / 2;
+    }  // of a copy that loads and stores as many
 };
 
 struct Step {
@@ -78,10 +83,10 @@ struct Step {
         gathered = device_array<sp::bf16>(tokens * n.width);
         for (auto& bank : banks)
             bank = device_array<sp::bf16>(bank_rows() * n.width);
-        scratch_bytes =
+        const std::int64_t scratch_bytes =
             (std::max)({sp::build_rows_scratch_bytes(tokens, 1), sp::compact_scratch_bytes(n.batch * part()),
                         sp::summed_scratch_bytes(n.batch * part(), bank_rows())});
-        scratch = device_array<char>(scratch_bytes);
+        span = sp::ScratchSpan(device_array<char>(scratch_bytes), scratch_bytes);
     }
 
     static constexpr std::int64_t placeholder = -200;
@@ -122,14 +127,11 @@ struct Step {
     sp::bf16* out;
     sp::bf16* gathered;
     sp::bf16* banks[levels];
-    std::int64_t scratch_bytes;
-    char* scratch;
     sp::ScratchSpan span{nullptr, 0};
 };
 
-inline std::vector<Operation> operations(const StepSizes& sizes) {
-    auto s = std::make_shared<Step>(sizes);
-    s->span = sp::ScratchSpan(s->scratch, s->scratch_bytes);
+inline std::vector<Operation> operations(const std::shared_ptr<Step>& s) {
+    const StepSizes& sizes = s->n;
     const std::int64_t whole = sizes.batch * sizes.length;
     const std::int64_t tokens = sizes.batch * s->part();
     const std::int64_t vector = sizes.width * std::int64_t{sizeof(sp::bf16)};
@@ -186,7 +188,8 @@ inline std::vector<Operation> operations(const StepSizes& sizes) {
          [s](cudaStream_t stream) {
              sp::VisionGather{}.backward(s->scratch_exec(stream), s->vectors(s->out), s->local_rows(),
                                          s->vectors(s->hidden[1]), s->bank(0), sp::Summed<sp::Store>{});
-         }},
+         },
+         false},
         {"add_rows, 4 levels", numbers + 5 * vision, vision,
          [s](cudaStream_t stream) {
              sp::add_rows(s->exec(stream), s->vectors(s->out), s->local_rows(), s->all_levels());
@@ -201,16 +204,19 @@ inline std::vector<Operation> operations(const StepSizes& sizes) {
                             sp::tensor(static_cast<const std::int64_t*>(s->ids[0]), s->n.batch, s->n.length),
                             sp::PlaceholderRules{}.with(Step::placeholder, 0),
                             sp::tensor(s->rows[0], s->n.batch, s->n.length));
-         }},
+         },
+         false},
         {"gather_index", 0, s->part() * 8,
          [s](cudaStream_t stream) {
              sp::gather_index(s->exec(stream), s->layout(), 0, sp::tensor(s->positions[1], s->part()));
-         }},
+         },
+         false},
         {"document_positions", 0, sizes.length * 8,
          [s](cudaStream_t stream) {
              sp::document_positions(s->exec(stream), sp::Offsets<std::int64_t>(s->cu, s->n.documents + 1),
                                     sp::tensor(s->positions[0], s->n.length));
-         }},
+         },
+         false},
     };
 }
 
