@@ -14,7 +14,8 @@ namespace {
 std::vector<sp::Grid> random_grids(Random& random, std::int64_t most) {
     std::vector<sp::Grid> grids;
     for (std::int64_t n = random.between(0, most); n > 0; --n) {
-        grids.push_back({random.once_in(2) ? 1 : random.between(0, 9), 2 * random.between(1, 4), 2 * random.between(1, 4)});
+        grids.push_back(
+            {random.once_in(2) ? 1 : random.between(0, 9), 2 * random.between(1, 4), 2 * random.between(1, 4)});
     }
     return grids;
 }
@@ -29,9 +30,12 @@ TEST_CASE("pieces are the items, cut into stretches of frames") {
     CHECK(sp::row_offsets(sp::pieces(grids, 1), 2) == List{0, 4, 6, 8, 10, 12, 14});
     CHECK(sp::piece_costs(grids, 3) == List{16 * 19, 40 * 43, 0});
     CHECK(thrown([&] { static_cast<void>(sp::pieces(grids, 0)); }).kind() == sp::Kind::policy);
-    CHECK(thrown([&] { static_cast<void>(sp::pieces(std::vector<sp::Grid>{{-1, 2, 2}}, 1)); }).kind() == sp::Kind::length);
-    CHECK(thrown([&] { static_cast<void>(sp::row_offsets(std::vector<sp::Grid>{{1, 4, 3}}, 2)); }) ==
-          sp::make_status(sp::Kind::document_multiple, 0, 0, 2, 3));
+    CHECK(thrown([&] {
+              static_cast<void>(sp::pieces(std::vector<sp::Grid>{{-1, 2, 2}}, 1));
+          }).kind() == sp::Kind::length);
+    CHECK(thrown([&] {
+              static_cast<void>(sp::row_offsets(std::vector<sp::Grid>{{1, 4, 3}}, 2));
+          }) == sp::make_status(sp::Kind::document_multiple, 0, 0, 2, 3));
 }
 
 TEST_CASE("every cut of vision items is contiguous and covers them, and its rule decides where") {
@@ -119,6 +123,8 @@ TEST_CASE("cuts of nothing, and mistakes") {
     CHECK(thrown([] { static_cast<void>(sp::cuts_by_count(2, 0)); }).kind() == sp::Kind::ranks);
     CHECK(thrown([] { static_cast<void>(sp::cuts_by_count(-1, 1)); }).kind() == sp::Kind::length);
     CHECK(thrown([] { static_cast<void>(sp::cuts_by_cost(List{1, -1}, 1)); }).kind() == sp::Kind::length);
-    CHECK(thrown([] { static_cast<void>(sp::cuts_by_cost(List{INT64_MAX / 2, 1}, 2)); }).kind() == sp::Kind::value_lost);
+    CHECK(thrown([] {
+              static_cast<void>(sp::cuts_by_cost(List{INT64_MAX / 2, 1}, 2));
+          }).kind() == sp::Kind::value_lost);
     CHECK(thrown([] { static_cast<void>(sp::cuts_by_tubelet(List{1}, 0, 1)); }).kind() == sp::Kind::policy);
 }

@@ -35,8 +35,9 @@ void check_layout(const Exec& exec, Random& random, const L& layout) {
         valid.push_back(random.once_in(8) ? 0 : 1);
     }
     Ints rows(ids.size()), banks(ids.size());
-    sp::build_rows(thrust::seq, sp::masked(sp::tensor(ids.data(), samples, layout.source_size()),
-                                           sp::tensor(valid.data(), samples, layout.source_size())),
+    sp::build_rows(thrust::seq,
+                   sp::masked(sp::tensor(ids.data(), samples, layout.source_size()),
+                              sp::tensor(valid.data(), samples, layout.source_size())),
                    rules, sp::tensor(rows.data(), samples, layout.source_size()),
                    sp::tensor(banks.data(), samples, layout.source_size()));
     const auto on_rank = [&](int rank, auto use) {

@@ -26,8 +26,9 @@ sp::Kind refused(F call) {
 
 // c ranks encode with weight w: bank[row] = w * input[row]; the loss is the sum over tokens of g[row] * bank[row], whose tokens
 // are dealt to the ranks. Every rank does what `state` says is due; returns each rank's gradient of w after all sums.
-std::vector<double> weight_gradients(sp::GradientState state, const std::vector<double>& input, const std::vector<double>& g,
-                                     const std::vector<int>& token_rank, const std::vector<int>& item_rank) {
+std::vector<double> weight_gradients(sp::GradientState state, const std::vector<double>& input,
+                                     const std::vector<double>& g, const std::vector<int>& token_rank,
+                                     const std::vector<int>& item_rank) {
     const auto c = static_cast<std::size_t>(state.ranks());
     std::vector<std::vector<double>> bank(c, std::vector<double>(input.size(), 0));
     for (std::size_t row = 0; row < input.size(); ++row)
@@ -38,7 +39,8 @@ std::vector<double> weight_gradients(sp::GradientState state, const std::vector<
             for (const auto& part : bank)
                 sum += part[row];
             for (std::size_t r = 0; r < c; ++r)
-                bank[r][row] = state.bank_sum() == sp::BankSum::all_reduce || item_rank[row] == static_cast<int>(r) ? sum : 0;
+                bank[r][row] =
+                    state.bank_sum() == sp::BankSum::all_reduce || item_rank[row] == static_cast<int>(r) ? sum : 0;
         }
         state = state.after_bank_sum(state.bank_sum());
     }
@@ -80,7 +82,8 @@ TEST_CASE("doing what the gradient state says gives every rank the gradient of t
 
 TEST_CASE("a second sum over CP is refused, and so is one that would come too early") {
     using State = sp::GradientState;
-    constexpr State copies(sp::BankState::replicated, 4), one(sp::BankState::invariant, 4), own(sp::BankState::sharded, 4);
+    constexpr State copies(sp::BankState::replicated, 4), one(sp::BankState::invariant, 4),
+        own(sp::BankState::sharded, 4);
     static_assert(copies.bank_sum() == sp::BankSum::none && copies.weights_sum() && !copies.done());
     static_assert(one.bank_sum() == sp::BankSum::all_reduce && !one.weights_sum());
     static_assert(own.bank_sum() == sp::BankSum::reduce_scatter && own.weights_sum());
@@ -106,7 +109,9 @@ TEST_CASE("an_empty_bank_or_one_that_nobody_reads_stays_in_the_graph_without_a_v
     std::vector<float> out(6, 9), d_x(6, 9);
     std::vector<sp::bf16> d_bank(8, sp::convert<sp::bf16>(3.0f));
     const auto matrix = [](auto& memory) { return sp::tensor(memory.data(), 3, 2); };
-    const auto same = [&](const std::vector<float>& y) { return std::memcmp(y.data(), x.data(), sizeof(float) * 6) == 0; };
+    const auto same = [&](const std::vector<float>& y) {
+        return std::memcmp(y.data(), x.data(), sizeof(float) * 6) == 0;
+    };
     sp::ZeroDependency{}(thrust::seq, matrix(x), matrix(out));
     CHECK(same(out));
     sp::ZeroDependency{}(thrust::seq, matrix(out), matrix(out));
