@@ -89,12 +89,13 @@ void check_expansion(const Exec& exec, Random& random, std::int64_t length) {
     got.sources.assign(size, -9);
     sp::expand_rows(exec, sp::masked(ids, valid), rules, info, got.ids, got.rows, got.banks, got.sources);
     REQUIRE(got == expected);
-    // Fewer outputs, and int32 sources; [B, S] is one stream.
-    Ints rows(size, -9), sources(size, -9);
+    // Fewer outputs; [B, S] is one stream.
+    Ints rows(size, -9);
+    List sources(size, -9);
     const auto matrix = [&](auto& memory) { return sp::tensor(memory.data(), 1, length); };
     sp::expand_rows(exec, sp::masked(matrix(ids), matrix(valid)), rules, info, got.ids, rows, sp::no_array, sources);
     REQUIRE(rows == expected.rows);
-    REQUIRE(List(sources.begin(), sources.end()) == expected.sources);
+    REQUIRE(sources == expected.sources);
 }
 
 }  // namespace
@@ -170,7 +171,7 @@ TEST_CASE("nothing is written after a mistake in expand_rows") {
         List cu(2);
         CHECK(thrown([&] { sp::expanded_offsets(ids, rules, other, List{0, 4}, cu); }).kind() == sp::Kind::row_count);
     }
-    expect(sp::make_status(sp::Kind::axis_extent, 1, 0, 6, 5),
+    expect(sp::make_status(sp::Kind::extent, 1, 0, 6, 5),
            [&] { sp::expand_rows(thrust::seq, ids, rules, info, five, rows); });
     expect(sp::make_status(sp::Kind::overlap, 2, 0, 0, 1),
            [&] { sp::expand_rows(thrust::seq, ids, rules, info, out, rows, rows); });

@@ -115,6 +115,20 @@ TEST_CASE("a_rank_without_images_is_named_so_that_it_gets_a_filler") {  // case 
     CHECK(sp::cuts_by_count(3, 2) == List{0, 2, 3});
 }
 
+TEST_CASE("what_a_collective_is_given_depends_on_no_rank_s_own_images") {  // case 84
+    // One image of 4 rows, two ranks, of which the second has none: sizes [4, 0] and displacements [0, 4] on both.
+    const std::vector<sp::Grid> grids{{1, 4, 4}};
+    const List cuts = sp::cuts_by_count(1, 2);
+    const List rows = sp::row_offsets(sp::pieces(grids, sp::whole_items), 2);
+    List sizes, displacements;
+    for (std::size_t r = 0; r < 2; ++r) {
+        displacements.push_back(rows[static_cast<std::size_t>(cuts[r])]);
+        sizes.push_back(rows[static_cast<std::size_t>(cuts[r + 1])] - displacements.back());
+    }
+    CHECK(sizes == List{4, 0});
+    CHECK(displacements == List{0, 4});
+}
+
 TEST_CASE("cuts of nothing, and mistakes") {
     CHECK(sp::cuts_by_count(0, 3) == List{0, 0, 0, 0});
     CHECK(sp::cuts_by_cost(List{}, 1).empty());

@@ -86,6 +86,30 @@ TEST_CASE("two chunks a document and rank travel under zigzag, however long it i
     CHECK(sp::count_chunks(sp::Striped{}(816, 4), 3) == 204);
 }
 
+TEST_CASE("placeholders_of_a_shard_are_numbered_in_the_whole_stream") {  // cases 72 and 76
+    // Tokens [1,9,9,9,9,2,3,4], zigzag over two ranks that were handed their own.
+    const auto layout = sp::ZigZag{}(8, 2);
+    const auto rules = sp::placeholders({{9, 0}});
+    const std::vector<std::vector<std::int64_t>> ids{{1, 9, 3, 4}, {9, 9, 9, 2}};
+    List counts;
+    for (int rank = 0; rank < 2; ++rank) {
+        List own(static_cast<std::size_t>(sp::count_chunks(layout, rank)));
+        sp::chunk_counts(thrust::seq, layout, rank, ids[static_cast<std::size_t>(rank)], rules, own);
+        counts.insert(counts.end(), own.begin(), own.end());
+    }
+    const std::vector<Ints> expected{{-1, 0, -1, -1}, {1, 2, 3, -1}};
+    for (int rank = 0; rank < 2; ++rank) {
+        Ints rows(4);
+        sp::rows_from_counts(thrust::seq, layout, rank, ids[static_cast<std::size_t>(rank)], rules, counts, rows);
+        CHECK(rows == expected[static_cast<std::size_t>(rank)]);
+    }
+    // Already split: the layout of the whole stream says how many tokens a rank has, so a second split, or none, is refused.
+    const auto whole = sp::ZigZag{}(16, 2);
+    List one(2);
+    CHECK(thrown([&] { sp::chunk_counts(thrust::seq, whole, 0, ids[0], rules, one); }) ==
+          sp::make_status(sp::Kind::axis_extent, 0, 0, 8, 4));
+}
+
 TEST_CASE("nothing is written after a mistake with local tokens") {
     const auto layout = sp::ZigZag{}(8, 2);
     const auto rules = sp::placeholders({{9, 0}});

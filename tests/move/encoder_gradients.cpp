@@ -2,7 +2,10 @@
 // nobody reads.
 #include "vectors.hpp"
 
+#include <seqpar/index/rows.hpp>
+#include <seqpar/layout/zigzag.hpp>
 #include <seqpar/move/gradient_state.hpp>
+#include <seqpar/move/vision_gather.hpp>
 #include <seqpar/move/zero_dependency.hpp>
 
 #include <thrust/execution_policy.h>
@@ -101,6 +104,34 @@ TEST_CASE("a second sum over CP is refused, and so is one that would come too ea
     CHECK(refused([&] { static_cast<void>(own.after_weights_sum()); }) == sp::Kind::reduction);  // a slice, not summed
     CHECK(refused([&] { static_cast<void>(own.after_bank_sum(sp::BankSum::none)); }) == sp::Kind::reduction);
     CHECK(refused([] { static_cast<void>(State(sp::BankState::sharded, 0)); }) == sp::Kind::ranks);
+}
+
+TEST_CASE("the_bank_gradient_is_summed_over_cp_not_sliced") {  // case 61
+    // Tokens [1,9,9,9,9,2,3,4], zigzag over two ranks; rank 0 encodes all four rows.
+    const std::vector<std::int64_t> ids{1, 9, 9, 9, 9, 2, 3, 4};
+    const std::vector<float> d_out{-1, 10, 11, 12, 13, -2, -3, -4};  // [8, H = 1]
+    std::vector<std::int32_t> rows(8);
+    sp::build_rows(thrust::seq, ids, sp::placeholders({{9, 0}}), rows);
+    const auto layout = sp::ZigZag{}(8, 2);
+    std::vector<std::vector<float>> d_bank(2, std::vector<float>(4, 0));
+    for (int rank = 0; rank < 2; ++rank) {
+        std::vector<float> local(4), d_embeddings(4);
+        sp::shard(thrust::seq, layout, rank, sp::tensor(d_out.data(), 8, 1), sp::axis<0>,
+                  sp::tensor(local.data(), 4, 1));
+        sp::VisionGather{}.backward(thrust::seq, sp::tensor(local.data(), 4, 1),
+                                    sp::sharded(rows, layout, rank, sp::axis<0>), sp::tensor(d_embeddings.data(), 4, 1),
+                                    sp::tensor(d_bank[static_cast<std::size_t>(rank)].data(), 4, 1), sp::Store{});
+    }
+    CHECK(d_bank[0] == std::vector<float>{10, 0, 0, 0});
+    CHECK(d_bank[1] == std::vector<float>{0, 11, 12, 13});
+    // What is due, and that a slice of rank 0's own would not do.
+    const sp::GradientState state(sp::BankState::sharded, 2);
+    REQUIRE(state.bank_sum() == sp::BankSum::reduce_scatter);
+    std::vector<float> sum(4);
+    for (std::size_t row = 0; row < 4; ++row)
+        sum[row] = d_bank[0][row] + d_bank[1][row];
+    CHECK(sum == std::vector<float>{10, 11, 12, 13});
+    CHECK(refused([&] { static_cast<void>(state.after_weights_sum()); }) == sp::Kind::reduction);
 }
 
 TEST_CASE("an_empty_bank_or_one_that_nobody_reads_stays_in_the_graph_without_a_value") {
