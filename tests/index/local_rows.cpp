@@ -3,6 +3,7 @@
 
 #include <seqpar/index/gather.hpp>
 #include <seqpar/index/local_rows.hpp>
+#include <seqpar/move/check.hpp>
 
 using namespace test;
 
@@ -127,6 +128,14 @@ TEST_CASE("nothing is written after a mistake with local tokens") {
            [&] { sp::chunk_counts(thrust::seq, layout, 0, ids, rules, four); });
     expect(sp::make_status(sp::Kind::rank, 0, 0, 1, 2),
            [&] { sp::chunk_counts(thrust::seq, layout, 2, ids, rules, counts); });
+    // What would throw is a Status too, so that no rank leaves the all-gather between them.
+    CHECK(sp::check_chunk_counts(layout, 0, three, rules, counts) ==
+          sp::make_status(sp::Kind::axis_extent, 0, 0, 4, 3));
+    CHECK(sp::check_chunk_counts(layout, 0, ids, rules, counts).ok());
+    CHECK(sp::check_rows_from_counts(layout, 0, ids, rules, List{1, 2}, rows).kind() == sp::Kind::extent);
+    CHECK(sp::check_rows_from_counts(layout, 0, ids, rules, List(4, 1), rows).ok());
+    CHECK(counts == List(2, -9));
+    CHECK(rows == Ints(4, -9));
     const auto from = [&](const List& all_counts) {
         return [&, all_counts] { sp::rows_from_counts(thrust::seq, layout, 0, ids, rules, all_counts, rows); };
     };
