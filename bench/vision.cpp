@@ -1,4 +1,5 @@
-// VisionGather, forward and backward. The copy beside it: the forward's output in one memcpy; in place, the vision vectors.
+// VisionGather and levels, forward and backward. The copy beside them: the forward's output in one memcpy; in place, the vision
+// vectors; of several levels in one pass, as many passes.
 #include "harness.hpp"
 
 #include <seqpar/seqpar.hpp>
@@ -103,6 +104,42 @@ Work backward_work(const std::shared_ptr<Vision>& vision, bool in_place) {
             [vision] { std::memcpy(vision->out, vision->embeddings, vision->bytes()); }};
 }
 
+// Rows of another order each, as many as the bank has, each used about twice.
+Work summed_work(const std::shared_ptr<Vision>& vision) {
+    auto* const d_bank = array<sp::bf16>(3, vision->bank_rows * vision->width);
+    for (std::int64_t i = 0; i < vision->tokens; ++i)
+        vision->rows[i] /= 2;
+    return {[=] {
+                sp::VisionGather{}.backward(thrust::seq, vision->tensor_of(vision->embeddings), vision->row_tensor(),
+                                            vision->tensor_of(vision->out),
+                                            sp::tensor(d_bank, vision->bank_rows, vision->width),
+                                            sp::Summed<sp::Store>{});
+            },
+            [vision] { std::memcpy(vision->out, vision->embeddings, vision->bytes()); }};
+}
+
+// Four levels: one pass over h beside the memory that it writes, or beside four passes.
+Work levels_work(const std::shared_ptr<Vision>& vision, bool backward, bool beside_passes) {
+    const std::int64_t size = vision->bank_rows * vision->width;
+    auto* const memory = array<sp::bf16>(3, 4 * size);
+    std::fill_n(memory, 4 * size, sp::bf16(0.0f));
+    const auto level = [=](int l) { return sp::tensor(memory + l * size, vision->bank_rows, vision->width); };
+    const auto run = [=](const auto& list) {
+        if (backward) {
+            sp::add_rows_backward(thrust::seq, vision->tensor_of(vision->out), vision->row_tensor(), list, sp::Store{});
+        } else {
+            sp::add_rows(thrust::seq, vision->tensor_of(vision->out), vision->row_tensor(), list);
+        }
+    };
+    const auto passes = [=] {
+        for (int l = 0; l < 4; ++l)
+            run(level(l));
+    };
+    const auto copy = [=] { std::memcpy(vision->out, memory, vision->vision_bytes()); };
+    return {[=] { run(sp::levels(level(0), level(1), level(2), level(3))); },
+            beside_passes ? Call(passes) : Call(copy)};
+}
+
 }  // namespace
 
 void add_vision(const Sizes& sizes) {
@@ -115,13 +152,13 @@ void add_vision(const Sizes& sizes) {
     const std::int64_t tokens = sizes.vision_tokens;
     const auto ratio = [=](double value) { return Target{is_default ? value : 0, 0}; };
     const std::string spans = "spans_of_" + std::to_string(sizes.span);
-    add({"vision_forward/" + spans, text, "token", tokens, ratio(0.95)},
+    add({"vision_forward/" + spans, text, "token", tokens, ratio(1.0)},
         [=] { return forward_work<sp::bf16>(make_vision(sizes, Order::spans)); });
     add({"vision_forward/shuffled", text, "token", tokens, ratio(0.85)},
         [=] { return forward_work<sp::bf16>(make_vision(sizes, Order::shuffled)); });
-    add({"vision_forward/in_place", text, "token", tokens, {}},
+    add({"vision_forward/in_place", text, "token", tokens, ratio(0.95)},
         [=] { return in_place_work(make_vision(sizes, Order::spans)); });
-    add({"vision_forward/f32_bank", text + ", f32", "token", tokens, {}},
+    add({"vision_forward/f32_bank", text + ", f32", "token", tokens, ratio(0.5)},
         [=] { return forward_work<float>(make_vision(sizes, Order::spans)); });
     add({"vision_forward/sharded_rows",
          text + ", " + count(sizes.ranks, "rank") + ", 64 documents",
@@ -129,12 +166,21 @@ void add_vision(const Sizes& sizes) {
          tokens,
          {}},
         [=] { return sharded_work(make_vision(sizes, Order::spans), sizes.ranks, 64); });
-    add({"vision_backward/" + spans, text, "token", tokens, ratio(0.85)},
+    add({"vision_backward/" + spans, text, "token", tokens, ratio(0.9)},
         [=] { return backward_work(make_vision(sizes, Order::spans), false); });
     add({"vision_backward/shuffled", text, "token", tokens, {}},
         [=] { return backward_work(make_vision(sizes, Order::shuffled), false); });
     add({"vision_backward/in_place", text, "token", tokens, {}},
         [=] { return backward_work(make_vision(sizes, Order::spans), true); });
+    add({"vision_backward/summed", text, "token", tokens, {}},
+        [=] { return summed_work(make_vision(sizes, Order::spans)); });
+    const std::string levels = text + ", four levels";
+    add({"levels/one_pass", levels, "token", tokens, {}},
+        [=] { return levels_work(make_vision(sizes, Order::spans), false, false); });
+    add({"levels/one_pass_beside_four", levels, "token", tokens, ratio(1.0)},
+        [=] { return levels_work(make_vision(sizes, Order::spans), false, true); });
+    add({"levels/backward_beside_four", levels, "token", tokens, {}},
+        [=] { return levels_work(make_vision(sizes, Order::spans), true, true); });
 }
 
 }  // namespace bench

@@ -40,6 +40,7 @@
 
 #include <seqpar/move/check.hpp>
 #include <seqpar/move/gradient_state.hpp>
+#include <seqpar/move/levels.hpp>
 #include <seqpar/move/shard.hpp>
 #include <seqpar/move/unshard.hpp>
 #include <seqpar/move/vision_gather.hpp>

@@ -1,5 +1,6 @@
 // Golden cases of vision/ that are lists: rows and what follows them through a split, expanded streams, positions, labels, cuts of
-// items, and input that is wrong; of whole models only those. Not here: the values of vectors (gather, merge, e2e, add_rows).
+// items, and input that is wrong; of whole models only those. Not here: the values
+// of vectors (vision_values.cpp).
 #include "trainer_rules.hpp"
 
 #include "inspect/answer.hpp"
@@ -554,24 +555,6 @@ void lists_of_models(const Case& c) {
     if (!fractions.empty()) split_and_put_back({fractions.begin(), fractions.end()}, 3, samples, length);
 }
 
-// The embeddings are copied even where the trainer's 0 * x made them NaN.
-void zero_dependency(const Case& c) {
-    const std::int64_t tokens = number(c.body, "T"), width = number(c.body, "H"), V = number(c.body, "V");
-    const auto of = [&](const char* name) { return tensor_of<float>(c, name, "F32"); };
-    const auto matrix = [&](auto& memory, std::int64_t rows) { return sp::tensor(memory.data(), rows, width); };
-    const std::vector<float> embeddings = of("emb");
-    const std::vector<float> d_out = of("d_out");
-    std::vector<float> out(embeddings.size(), -1), d_embeddings(out), d_bank(static_cast<std::size_t>(V * width), -1);
-    sp::ZeroDependency{}(thrust::seq, matrix(embeddings, tokens), matrix(out, tokens));
-    sp::ZeroDependency{}.backward(thrust::seq, matrix(d_out, tokens), matrix(d_embeddings, tokens), matrix(d_bank, V));
-    CHECK(std::memcmp(out.data(), embeddings.data(), out.size() * sizeof(float)) == 0);
-    CHECK(d_embeddings == d_out);
-    CHECK(d_embeddings == of("d_emb"));
-    CHECK(d_bank == std::vector<float>(d_bank.size(), 0));
-    CHECK((of("out") == out) != c.body.at("peer_out_nan").get<bool>());
-    if (!c.body["peer_out_nan"].get<bool>()) CHECK(of("d_bank") == d_bank);
-}
-
 // --- cuts of vision items -----------------------------------------------------------------------------------------------
 void partition(const Case& c) {
     const json& body = c.body;
@@ -761,13 +744,19 @@ void illegal(const Case& c) { c.body.contains("situation") ? illegal_merge(c.bod
 
 TEST_CASE("every golden list of vision rows comes out number by number") {
     const std::map<std::string, void (*)(const Case&)> tests{
-        {"rows", rows},           {"spans", spans},
-        {"split", split},         {"split_nested", split_nested},
-        {"expand", expand},       {"expand_split", expand_split},
-        {"labels", labels},       {"positions", positions},
-        {"partition", partition}, {"exchange", exchange},
-        {"illegal", illegal},     {"zero_dependency", zero_dependency},
-        {"e2e", lists_of_models}, {"merge", lists_of_models},
+        {"rows", rows},
+        {"spans", spans},
+        {"split", split},
+        {"split_nested", split_nested},
+        {"expand", expand},
+        {"expand_split", expand_split},
+        {"labels", labels},
+        {"positions", positions},
+        {"partition", partition},
+        {"exchange", exchange},
+        {"illegal", illegal},
+        {"e2e", lists_of_models},
+        {"merge", lists_of_models},
     };
     struct Count {
         int checked = 0;

@@ -21,9 +21,9 @@ using test::with_width;
 namespace {
 
 struct PutStore {
-    template <class T>
-    T operator()(T, T g) const {
-        return g;
+    template <class T, class G>
+    T operator()(T, G g) const {
+        return convert<T>(g);
     }
 };
 
@@ -108,6 +108,80 @@ TEST_CASE("backward by Add adds once a value to what is there, and leaves all ot
                              [](float b, float g) { return b + g; });
         VisionGather{}.backward(thrust::seq, d_out.view(), rows.row.view(), no_gradient, banks.list[0].view(), Add{});
         require_same_bits(banks.list[0].memory, expected[0].memory);
+    }
+}
+
+namespace {
+
+// A row's gradients added in row-major order, in `Sum`, each step rounded to it.
+template <class Sum, class G, class B, class Mode>
+void check_sums(Random& random, Mode mode, bool add) {
+    const auto tokens = random_tokens<2>(random);
+    const std::int64_t width = random.once_in(5) ? random.between(60, 200) : random.between(0, 9);
+    Banks<B> banks(random, 2, width);
+    const Rows<2> rows = random_rows<2>(random, tokens, banks.rows, false);
+    auto d_out = random_vectors<G, 3>(random, with_width(tokens, width));
+    const auto number = [&] { return std::ldexp(static_cast<double>(random.between(-999, 999)), -4); };
+    for (G& g : d_out.memory)
+        g = convert<G>(number());
+    for (auto& bank : banks.list) {
+        for (B& b : bank.memory)
+            b = convert<B>(number());
+    }
+    auto expected = banks.list;
+    auto d_embeddings = random_vectors<G, 3>(random, with_width(tokens, width));
+    auto expected_embeddings = d_embeddings;
+    test::naive_backward(d_out, rows, &expected_embeddings, static_cast<std::vector<Vectors<B, 2>>*>(nullptr),
+                         PutStore{});
+    for (std::size_t b = 0; b < 2; ++b) {
+        for (std::int64_t row = 0; row < banks.rows[b]; ++row) {
+            for (std::int64_t k = 0; k < width; ++k) {
+                bool used = false;
+                Sum sum{};
+                test::for_each_token(tokens, [&](const test::List& token) {
+                    if (*rows.row.at(token) != row || *rows.bank.at(token) != static_cast<std::int32_t>(b)) return;
+                    const double g = convert<double>(convert<Sum>(d_out.at(token)[k]));
+                    sum = used ? convert<Sum>(convert<double>(sum) + g) : convert<Sum>(g);
+                    used = true;
+                });
+                B& there = expected[b].at({row})[k];
+                if (used) there = add ? convert<B>(convert<double>(there) + convert<double>(sum)) : convert<B>(sum);
+            }
+        }
+    }
+    const auto array = row_array(rows.row.view(), rows.bank.view());
+    const auto before = banks.list;
+    const auto same_banks = [&] {
+        for (std::size_t b = 0; b < 2; ++b)
+            require_same_bits(banks.list[b].memory, expected[b].memory);
+    };
+    VisionGather{}.backward(thrust::seq, d_out.view(), array, d_embeddings.view(),
+                            seqpar::banks(banks.list[0].view(), banks.list[1].view()), mode);
+    same_banks();
+    require_same_bits(d_embeddings.memory, expected_embeddings.memory);
+    // In the gradient's own memory, and with the second bank frozen.
+    banks.list = before;
+    expected[1] = before[1];
+    expected_embeddings = d_out;
+    test::naive_backward(d_out, rows, &expected_embeddings, static_cast<std::vector<Vectors<B, 2>>*>(nullptr),
+                         PutStore{});
+    VisionGather{}.backward(thrust::seq, d_out.view(), array, d_out.view(),
+                            seqpar::banks(banks.list[0].view(), no_level), mode);
+    same_banks();
+    require_same_bits(d_out.memory, expected_embeddings.memory);
+}
+
+}  // namespace
+
+TEST_CASE("duplicate rows: gradients are added in slot order in the accumulator's type and rounded once at the end") {
+    Random random(506);
+    for (int i = 0; i < 150; ++i) {
+        check_sums<float, bf16, bf16>(random, Summed<Store>{}, false);
+        check_sums<float, bf16, float>(random, Summed<Add>{}, true);
+        check_sums<bf16, bf16, bf16>(random, Summed<Add, bf16>{}, true);
+        check_sums<f16, f16, float>(random, Summed<Store, f16>{}, false);
+        check_sums<double, double, float>(random, Summed<Store>{}, false);
+        check_sums<double, float, bf16>(random, Summed<Add, double>{}, true);
     }
 }
 

@@ -108,7 +108,7 @@ B added(B there, G gradient) {
 
 }  // namespace
 
-TEST_CASE("forward converts each gathered value once: u8, i8, f64, f32, f16 and bf16 banks") {
+TEST_CASE("forward converts each gathered value once: 8-bit integers and floats, f64, f32, f16 and bf16 banks") {
     forward<bf16, std::uint8_t>(601);
     forward<bf16, std::int8_t>(602);
     forward<bf16, double>(603);
@@ -117,11 +117,19 @@ TEST_CASE("forward converts each gathered value once: u8, i8, f64, f32, f16 and 
     forward<float, std::int8_t>(609);
     forward<f16, float>(610);
     forward<double, bf16>(613);
+    forward<bf16, f8e4m3>(614);
+    forward<float, f8e5m2>(615);
+    forward<f8e4m3, bf16>(616);
+    forward<f8e5m2, float>(617);
+    forward<f8e4m3, std::int8_t>(618);
+    forward<std::int8_t, std::int8_t>(619);
 }
 
 TEST_CASE("backward by Store converts each value once") {
     backward<bf16, float, float>(620);
     backward<float, bf16, f16>(621);
+    backward<bf16, f8e5m2, f8e4m3>(622);
+    backward<f8e5m2, bf16, float>(623);
 }
 
 TEST_CASE("Add rounds once: the exact sum to the bank's type, through no type between") {

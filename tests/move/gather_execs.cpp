@@ -3,7 +3,7 @@
 
 #include <seqpar/layout/padded.hpp>
 #include <seqpar/layout/zigzag.hpp>
-#include <seqpar/move/vision_gather.hpp>
+#include <seqpar/move/levels.hpp>
 
 #include <thrust/system/cpp/execution_policy.h>
 #ifdef SEQPAR_TEST_OMP
@@ -21,33 +21,47 @@ using test::Vectors;
 
 namespace {
 
-constexpr std::int64_t tokens = 7000;
-constexpr std::int64_t width = 129;  // 516 bytes: three work items and more
+constexpr std::int64_t tokens = 40000;
+constexpr std::int64_t width = 129;  // 516 bytes: several work items, and blocks of compact
 constexpr std::int64_t bank_rows = 6000;
 
 struct Case {
     Vectors<float, 2> embeddings;
     Vectors<float, 2> bank;
     Rows<1> rows;
+    Rows<1> repeated;
 
     explicit Case(Random& random)
         : embeddings(test::random_vectors<float, 2>(random, {tokens, width})),
           bank(test::random_vectors<float, 2>(random, {bank_rows, width})),
-          rows(test::random_rows<1>(random, {tokens}, {bank_rows}, true)) {}
+          rows(test::random_rows<1>(random, {tokens}, {bank_rows}, true)),
+          repeated(test::random_rows<1>(random, {tokens}, {700}, false)) {}
 
     auto row_view() const { return rows.row.view(); }
 };
 
 struct Results {
-    Vectors<float, 2> out, in_place, d_embeddings, d_bank, d_sum;
+    Vectors<float, 2> out, in_place, d_embeddings, d_bank, d_sum, d_repeated, h;
+    std::vector<std::int32_t> compacted = std::vector<std::int32_t>(tokens);
+    std::vector<char> mask = std::vector<char>(tokens);
 
     template <class D>
     Results(const D& exec, const Case& c)
-        : out(c.embeddings), in_place(c.embeddings), d_embeddings(c.embeddings), d_bank(c.bank), d_sum(c.bank) {
+        : out(c.embeddings),
+          in_place(c.embeddings),
+          d_embeddings(c.embeddings),
+          d_bank(c.bank),
+          d_sum(c.bank),
+          d_repeated(c.bank),
+          h(c.embeddings) {
         VisionGather{}(exec, c.embeddings.view(), c.row_view(), c.bank.view(), out.view());
         VisionGather{}(exec, in_place.view(), c.row_view(), c.bank.view(), in_place.view());
         VisionGather{}.backward(exec, c.embeddings.view(), c.row_view(), d_embeddings.view(), d_bank.view(), Store{});
         VisionGather{}.backward(exec, c.embeddings.view(), c.row_view(), no_gradient, d_sum.view(), Add{});
+        VisionGather{}.backward(exec, c.embeddings.view(), c.repeated.row.view(), no_gradient, d_repeated.view(),
+                                Summed<Add, bf16>{});
+        add_rows(exec, h.view(), c.repeated.row.view(), levels(c.bank.view(), c.bank.view()));
+        compact(exec, c.row_view(), all_banks, mask, compacted);
     }
 
     void require_same(const Results& other) const {
@@ -56,6 +70,10 @@ struct Results {
         require_same_bits(d_embeddings.memory, other.d_embeddings.memory);
         require_same_bits(d_bank.memory, other.d_bank.memory);
         require_same_bits(d_sum.memory, other.d_sum.memory);
+        require_same_bits(d_repeated.memory, other.d_repeated.memory);
+        require_same_bits(h.memory, other.h.memory);
+        require_same_bits(compacted, other.compacted);
+        require_same_bits(mask, other.mask);
     }
 };
 
@@ -117,10 +135,10 @@ TEST_CASE("past the cache the gather writes the same: vectors of any alignment, 
         Vectors<float, 2> expected_in_place = out;
         std::vector<Vectors<float, 2>> expected_bank{bank};
         test::naive_backward(out, rows, &expected_in_place, &expected_bank, [](float, float g) { return g; });
-        const detail::BankList<float, 1> d_bank{{vectors(bank)}};
+        const detail::LevelList<float, 1, 1> d_bank{{{{vectors(bank)}}}};
         detail::gather_rows(detail::Dispatch{}, thrust::seq, token_rows,
-                            detail::Backward<float, float, float, 1, Store>{vectors(in_place), vectors(in_place),
-                                                                            d_bank, true, true, true},
+                            detail::Backward<float, float, float, 1, 1, Store>{vectors(in_place), vectors(in_place),
+                                                                               d_bank, true, true, true},
                             said);
         require_same_bits(in_place.memory, expected_in_place.memory);
         require_same_bits(bank.memory, expected_bank[0].memory);

@@ -3,8 +3,8 @@
 #include "move/values.hpp"
 
 #include <seqpar/layout/zigzag.hpp>
+#include <seqpar/move/levels.hpp>
 #include <seqpar/move/shard.hpp>
-#include <seqpar/move/vision_gather.hpp>
 
 #include <thrust/execution_policy.h>
 
@@ -48,6 +48,27 @@ TEST_CASE(
     CHECK((tokens == std::vector<float>{101, 102, 103, 5}));
 }
 
+TEST_CASE("fault 61: each rank gives the gradient of the rows that its tokens refer to, and their sum is the whole") {
+    const RowList rows{-1, 0, 1, 2, 3, -1, -1, -1};
+    const std::vector<float> d_out = counted<float>(8, 100);
+    const auto layout = ZigZag{}(8, 2);
+    std::vector<float> sum(4), d_local(4);
+    const std::vector<float> of_rank[2] = {{101, 0, 0, 0}, {0, 102, 103, 104}};
+    for (int rank = 0; rank < 2; ++rank) {
+        shard(thrust::seq, layout, rank, d_out, axis<0>, d_local);
+        const auto local_rows = sharded(rows, layout, rank, axis<0>);
+        std::vector<float> d_bank(4), d_level(4);
+        add_rows_backward(thrust::seq, tensor(d_local.data(), 4, 1), local_rows, tensor(d_level.data(), 4, 1), Store{});
+        VisionGather{}.backward(thrust::seq, tensor(d_local.data(), 4, 1), local_rows, no_gradient,
+                                tensor(d_bank.data(), 4, 1), Store{});
+        CHECK((d_bank == of_rank[rank]));
+        CHECK((d_level == of_rank[rank]));
+        for (std::size_t i = 0; i < 4; ++i)
+            sum[i] += d_bank[i];
+    }
+    CHECK((sum == std::vector<float>{101, 102, 103, 104}));
+}
+
 TEST_CASE("fault 78: a batch of text alone goes the same way, and hidden vectors stay bit for bit") {
     const RowList rows(8, -1);
     const auto layout = ZigZag{}(8, 2);
@@ -57,6 +78,8 @@ TEST_CASE("fault 78: a batch of text alone goes the same way, and hidden vectors
     const auto all = tensor(hidden.data(), 4, 2);
     VisionGather{}(thrust::seq, all, sharded(rows, layout, 1, axis<0>),
                    tensor(static_cast<const float*>(nullptr), 0, 2), all);
+    const auto no_level_rows = tensor(static_cast<const float*>(nullptr), 0, 2);
+    add_rows(thrust::seq, all, sharded(rows, layout, 1, axis<0>), levels(no_level_rows, no_level_rows));
     CHECK(std::memcmp(hidden.data(), before.data(), 8 * sizeof(float)) == 0);
     VisionGather{}.backward(thrust::seq, all, sharded(rows, layout, 1, axis<0>), all,
                             tensor(static_cast<float*>(nullptr), 0, 2), Store{});
@@ -98,4 +121,37 @@ TEST_CASE("fault 81: -1 is text and forms no address; any other row outside the 
     VisionGather{}.backward(thrust::seq, tensor(text.data(), 4, 1), RowList{-1, 2, -1, -1}, no_gradient,
                             tensor(d_bank.data(), 3, 1), Add{});
     CHECK((d_bank == std::vector<float>{7, 7, 8}));
+}
+
+TEST_CASE("fault: a bank of one row is not repeated over all placeholders by broadcasting") {
+    const std::vector<float> one{100, 101};
+    std::vector<float> tokens = counted<float>(6);
+    const std::vector<float> before = tokens;
+    const RowList rows{0, 1, 2};
+    const auto all = tensor(tokens.data(), 3, 2);
+    CHECK(error_of([&] { VisionGather{}(thrust::seq, all, rows, tensor(one.data(), 1, 2), all); }).kind() ==
+          Kind::row_range);
+    CHECK(error_of([&] { add_rows(thrust::seq, all, rows, tensor(one.data(), 1, 2)); }).kind() == Kind::row_range);
+    CHECK((tokens == before));
+}
+
+TEST_CASE("fault: levels packed in one order and unpacked in another: rows are named, whatever the order of the list") {
+    // Image rows 0, 1 and video row 0 in one stream: video stands between the images.
+    const RowList rows{0, 0, 1}, banks_of{0, 1, 0};
+    const std::vector<float> image{10, 11}, video{20};
+    RowList compact_rows(3), compact_banks(3);
+    std::vector<char> mask(3);
+    std::vector<float> features(3);
+    compact(thrust::seq, row_array(rows, banks_of), all_banks, mask, compact_rows, compact_banks);
+    select(thrust::seq, banks(tensor(image.data(), 2, 1), tensor(video.data(), 1, 1)),
+           row_array(compact_rows, compact_banks), tensor(features.data(), 3, 1));
+    CHECK((features == std::vector<float>{10, 20, 11}));
+    // Back, from a list in another order.
+    const RowList turned_rows{1, 0, 0}, turned_banks{0, 0, 1};
+    const std::vector<float> d_features{11, 10, 20};
+    std::vector<float> d_image(2), d_video(1);
+    select_backward(thrust::seq, tensor(d_features.data(), 3, 1), row_array(turned_rows, turned_banks),
+                    banks(tensor(d_image.data(), 2, 1), tensor(d_video.data(), 1, 1)), Store{});
+    CHECK((d_image == image));
+    CHECK((d_video == video));
 }

@@ -1,4 +1,4 @@
-// bf16 and f16 against references: all 65,536 values there and back, and rounding to nearest even by comparing with both
+// Short floats of 16 and 8 bits against references: all values there and back, and rounding to nearest even by comparing with both
 // neighbours, from floats, doubles, long doubles and integers, with ties, subnormals, infinities and NaN.
 #include "layout/random.hpp"
 
@@ -18,35 +18,42 @@ template <class H>
 struct Format;
 template <>
 struct Format<bf16> {
-    static constexpr int mantissa = 7;
-    static constexpr int bias = 127;
+    static constexpr int mantissa = 7, bias = 127, sign = 0x8000, infinity = 0x7F80;
 };
 template <>
 struct Format<f16> {
-    static constexpr int mantissa = 10;
-    static constexpr int bias = 15;
+    static constexpr int mantissa = 10, bias = 15, sign = 0x8000, infinity = 0x7C00;
+};
+template <>
+struct Format<f8e5m2> {
+    static constexpr int mantissa = 2, bias = 15, sign = 0x80, infinity = 0x7C;
+};
+// The only NaN stands in the place of infinity.
+template <>
+struct Format<f8e4m3> {
+    static constexpr int mantissa = 3, bias = 7, sign = 0x80, infinity = 0x7F;
 };
 
-// What the bits mean, by the definition of IEEE formats.
+template <class H>
+constexpr std::uint16_t infinity = Format<H>::infinity;
+
+// What the bits mean, by the definitions of IEEE and OCP.
 template <class H>
 long double meaning(std::uint16_t bits) {
     constexpr int mantissa = Format<H>::mantissa;
-    const int exponent = (bits & 0x7FFF) >> mantissa;
+    const int size = bits & (Format<H>::sign - 1);
+    const int exponent = size >> mantissa;
     const int fraction = bits & ((1 << mantissa) - 1);
-    const int last = (0x7FFF >> mantissa);
-    const long double sign = (bits & 0x8000) != 0 ? -1 : 1;
-    if (exponent == last) return fraction != 0 ? NAN : sign * INFINITY;
+    const long double sign = (bits & Format<H>::sign) != 0 ? -1 : 1;
+    if (size >= infinity<H>) return size > infinity<H> || std::is_same_v<H, f8e4m3> ? NAN : sign * INFINITY;
     const long double significand = exponent == 0 ? fraction : fraction + (1 << mantissa);
     return sign * std::ldexp(significand, (exponent == 0 ? 1 : exponent) - Format<H>::bias - mantissa);
 }
 
-template <class H>
-constexpr std::uint16_t infinity = static_cast<std::uint16_t>(0x7FFF >> Format<H>::mantissa << Format<H>::mantissa);
-
 // The nearest of all values to x, ties to even bits; as IEEE rounds: the step beyond the greatest counts as infinity.
 template <class H, class X>
 std::uint16_t nearest(X x) {
-    const std::uint16_t sign = std::signbit(static_cast<long double>(x)) ? 0x8000 : 0;
+    const std::uint16_t sign = std::signbit(static_cast<long double>(x)) ? Format<H>::sign : 0;
     const X size = x < 0 ? -x : x;
     std::uint16_t low = 0;  // greatest value that is at most |x|
     std::uint16_t high = static_cast<std::uint16_t>(infinity<H> - 1);
@@ -71,9 +78,9 @@ std::uint16_t nearest(X x) {
 template <class H>
 void check_all_values() {
     int wrong = 0;
-    for (int i = 0; i <= 0xFFFF; ++i) {
+    for (int i = 0; i < 2 * Format<H>::sign; ++i) {
         const auto bits = static_cast<std::uint16_t>(i);
-        const H h = H::from_bits(bits);
+        const H h = H::from_bits(static_cast<decltype(h.bits)>(bits));
         const float f = static_cast<float>(h);
         const long double expected = meaning<H>(bits);
         if (std::isnan(expected)) {
@@ -84,7 +91,7 @@ void check_all_values() {
             wrong += h == h;
             continue;
         }
-        wrong += static_cast<long double>(f) != expected || std::signbit(f) != ((bits & 0x8000) != 0);
+        wrong += static_cast<long double>(f) != expected || std::signbit(f) != ((bits & Format<H>::sign) != 0);
         wrong +=
             H(f).bits != bits || H(static_cast<double>(f)).bits != bits || H(static_cast<long double>(f)).bits != bits;
         wrong += !(h == h);
@@ -125,8 +132,8 @@ void check_rounding(std::uint64_t seed) {
     }
     CHECK(wrong == 0);
     CHECK(H(X(INFINITY)).bits == infinity<H>);
-    CHECK(H(X(-INFINITY)).bits == (infinity<H> | 0x8000));
-    CHECK(H(X(-0.0)).bits == 0x8000);
+    CHECK(H(X(-INFINITY)).bits == (infinity<H> | Format<H>::sign));
+    CHECK(H(X(-0.0)).bits == Format<H>::sign);
     CHECK(H(std::numeric_limits<X>::max()).bits == infinity<H>);
     CHECK(H(std::numeric_limits<X>::denorm_min()).bits == 0);
     CHECK(std::isnan(static_cast<float>(H(X(NAN)))));
@@ -136,6 +143,10 @@ void check_rounding(std::uint64_t seed) {
 
 TEST_CASE("every bf16 is the float that it says, and comes back") { check_all_values<bf16>(); }
 TEST_CASE("every f16 is the float that it says, and comes back") { check_all_values<f16>(); }
+TEST_CASE("every f8e4m3 and f8e5m2 is the float that it says, and comes back") {
+    check_all_values<f8e4m3>();
+    check_all_values<f8e5m2>();
+}
 TEST_CASE("floats round to the nearest even bf16 and f16") {
     check_rounding<bf16, float>(1001);
     check_rounding<f16, float>(1002);
@@ -146,6 +157,22 @@ TEST_CASE("doubles round once: to the nearest even bf16 and f16, not by way of a
     // 1 + 2^-8 + 2^-40 is beyond the tie; as a float it is the tie.
     CHECK(bf16(1 + 0x1p-8 + 0x1p-40).bits == bf16(1.0f + 0x1p-7f).bits);
     CHECK(f16(1 + 0x1p-11 + 0x1p-40).bits == f16(1.0f + 0x1p-10f).bits);
+}
+TEST_CASE("floats and doubles round to the nearest even f8e4m3 and f8e5m2; past the greatest E4M3 is NaN") {
+    check_rounding<f8e4m3, float>(1006);
+    check_rounding<f8e4m3, double>(1007);
+    check_rounding<f8e5m2, float>(1008);
+    check_rounding<f8e5m2, double>(1009);
+    CHECK(f8e4m3(464.0f) == f8e4m3(448));  // a tie with what would be 480
+    CHECK(std::isnan(static_cast<float>(f8e4m3(465.0f))));
+    CHECK(std::isnan(static_cast<float>(f8e4m3(-1e30))));
+    int wrong = 0;
+    for (int i = -500; i <= 500; ++i) {
+        wrong += f8e4m3(i).bits != nearest<f8e4m3>(static_cast<double>(i));
+        wrong += f8e5m2(i).bits != nearest<f8e5m2>(static_cast<double>(i));
+        wrong += convert<f8e5m2>(f8e4m3(i)).bits != f8e5m2(static_cast<float>(f8e4m3(i))).bits;
+    }
+    CHECK(wrong == 0);
 }
 TEST_CASE("long doubles round once") {
     CHECK(bf16(1.0L + 0x1p-8L + 0x1p-60L).bits == bf16(1.0f + 0x1p-7f).bits);

@@ -1,4 +1,4 @@
-// The bank gradient of a split sequence: over all ranks the disjoint union of what each writes, so its sum is the gradient of
+// The bank gradient of a split sequence, and that of each level: over all ranks the disjoint union of what each writes, so its sum is the gradient of
 // the unsplit sequence, in any type and any order of ranks.
 #include "theorems/split.hpp"
 
@@ -49,6 +49,7 @@ void check_sum(Random& random, const std::vector<Local>& ranks, const std::vecto
         order.insert(order.begin() + random.between(0, static_cast<std::int64_t>(rank)), rank);
     std::vector<T> sum = zeros;
     std::vector<T> in_one_array = zeros;
+    std::vector<T> level[2] = {zeros, zeros};
     for (std::size_t rank : order) {
         std::vector<T> local;  // pad slots: a gradient that must reach no row
         for (std::int64_t source : ranks[rank].sources) {
@@ -61,10 +62,14 @@ void check_sum(Random& random, const std::vector<Local>& ranks, const std::vecto
                                 Store{});
         VisionGather{}.backward(thrust::seq, vectors_of(local), ranks[rank].rows, no_gradient, vectors_of(in_one_array),
                                 Store{});
+        add_rows_backward(thrust::seq, vectors_of(local), ranks[rank].rows,
+                          levels(vectors_of(level[0]), vectors_of(level[1])), Store{});
         for (std::size_t i = 0; i < sum.size(); ++i)
             sum[i] = plus(sum[i], of_rank[i]);
     }
     test::require_same_bits(in_one_array, unsplit);  // any bits
+    test::require_same_bits(level[0], unsplit);
+    test::require_same_bits(level[1], unsplit);
     for (std::size_t i = 0; i < sum.size(); ++i) {
         // Arithmetic has its say in two cases: 0 + -0 is 0, and a NaN becomes a quiet one.
         const float expected = static_cast<float>(unsplit[i]);

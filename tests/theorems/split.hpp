@@ -4,8 +4,8 @@
 #include "move/layouts.hpp"
 #include "move/vectors.hpp"
 
+#include <seqpar/move/levels.hpp>
 #include <seqpar/move/shard.hpp>
-#include <seqpar/move/vision_gather.hpp>
 
 #include <thrust/execution_policy.h>
 
@@ -70,8 +70,8 @@ inline std::vector<std::int32_t> injective_rows(Random& random, std::int64_t tok
     return rows;
 }
 
-// shard(merge(text, bank)) == VisionGather(shard(text), bank, shard(rows)) == the same with sharded(rows), and the gradient of
-// the embeddings likewise.
+// shard(merge(text, bank)) == VisionGather(shard(text), bank, shard(rows)) == the same with sharded(rows); the gradient of the
+// embeddings and the adding of levels likewise.
 template <seqpar::Layout L>
 void check_gather_commutes(Random& random, const L& layout) {
     using namespace seqpar;
@@ -84,8 +84,20 @@ void check_gather_commutes(Random& random, const L& layout) {
     VisionGather{}(thrust::seq, vectors_of(text), rows, vectors_of(bank), vectors_of(merged));
     std::vector<float> d_text(text.size());
     VisionGather{}.backward(thrust::seq, vectors_of(text), rows, vectors_of(d_text), no_gradient, Store{});
+    // Small numbers: bits of any kind add up to NaN.
+    std::vector<float> h(text.size()), level(bank.size());
+    for (float& value : h)
+        value = static_cast<float>(random.between(-999, 999)) / 7;
+    for (float& value : level)
+        value = static_cast<float>(random.between(-999, 999)) / 3;
+    const std::vector<float> before = h;
+    add_rows(thrust::seq, vectors_of(h), rows, levels(vectors_of(level), vectors_of(level)));
     for (int rank = 0; rank < layout.ranks(); ++rank) {
         const std::vector<float> expected = shard_of(layout, rank, merged, theorem_width, 0.0f);
+        std::vector<float> local_h = shard_of(layout, rank, before, theorem_width, 0.0f);
+        add_rows(thrust::seq, vectors_of(local_h), sharded_rows(rows, layout, rank),
+                 levels(vectors_of(level), vectors_of(level)));
+        require_same_bits(local_h, shard_of(layout, rank, h, theorem_width, 0.0f));
         const std::vector<std::int32_t> local_rows = shard_of(layout, rank, rows, 1, -1);
         std::vector<float> split_first = shard_of(layout, rank, text, theorem_width, 0.0f);
         std::vector<float> lazily = split_first;

@@ -300,9 +300,12 @@ Status check_rules(const PlaceholderRules& rules, bool one_array) {
 template <class Id>
 RowRules<Id> rules_as(const PlaceholderRules& rules) {
     RowRules<Id> narrow;
-    for (int i = 0; i < rules.count(); ++i) {
-        narrow.ids[narrow.count] = static_cast<Id>(rules[i].placeholder);
-        narrow.banks[narrow.count++] = rules[i].bank;
+    for (int bank = 0; bank < rules.banks(); ++bank) {
+        for (int i = 0; i < rules.count(); ++i) {
+            if (rules[i].bank != bank) continue;
+            narrow.ids[narrow.count] = static_cast<Id>(rules[i].placeholder);
+            narrow.banks[narrow.count++] = bank;
+        }
     }
     return narrow;
 }

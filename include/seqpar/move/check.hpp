@@ -1,10 +1,11 @@
-// The checks of the moves, of VisionGather and of rows of local tokens as functions that return a Status, for code that must not throw: between
-// collectives, say, where the worst code is found by a max-reduce first. Not here: the checks themselves.
+// The checks of the moves, of VisionGather, of levels and of rows of local tokens as functions that return a Status, for code
+// that must not throw: between collectives, say, where the worst code is found by a max-reduce first. Not here: the checks
+// themselves.
 #pragma once
 
 #include <seqpar/index/local_rows.hpp>
+#include <seqpar/move/levels.hpp>
 #include <seqpar/move/unshard.hpp>
-#include <seqpar/move/vision_gather.hpp>
 
 #include <utility>
 
@@ -60,6 +61,30 @@ struct CallBackward {
         VisionGather{}.backward(std::forward<Args>(args)...);
     }
 };
+struct CallAddRows {
+    template <class... Args>
+    void operator()(Args&&... args) const {
+        seqpar::add_rows(std::forward<Args>(args)...);
+    }
+};
+struct CallAddRowsBackward {
+    template <class... Args>
+    void operator()(Args&&... args) const {
+        seqpar::add_rows_backward(std::forward<Args>(args)...);
+    }
+};
+struct CallCompact {
+    template <class... Args>
+    void operator()(Args&&... args) const {
+        seqpar::compact(std::forward<Args>(args)...);
+    }
+};
+struct CallSelect {
+    template <class... Args>
+    void operator()(Args&&... args) const {
+        seqpar::select(std::forward<Args>(args)...);
+    }
+};
 
 // What `call` would throw, under an exec that moves nothing.
 template <class Call, class... Args>
@@ -111,6 +136,22 @@ template <class... Args>
 template <class... Args>
 [[nodiscard]] Status check_vision_gather_backward(Args&&... args) {
     return detail::status_of(detail::CallBackward{}, std::forward<Args>(args)...);
+}
+template <class... Args>
+[[nodiscard]] Status check_add_rows(Args&&... args) {
+    return detail::status_of(detail::CallAddRows{}, std::forward<Args>(args)...);
+}
+template <class... Args>
+[[nodiscard]] Status check_add_rows_backward(Args&&... args) {
+    return detail::status_of(detail::CallAddRowsBackward{}, std::forward<Args>(args)...);
+}
+template <class... Args>
+[[nodiscard]] Status check_compact(Args&&... args) {
+    return detail::status_of(detail::CallCompact{}, std::forward<Args>(args)...);
+}
+template <class... Args>
+[[nodiscard]] Status check_select(Args&&... args) {
+    return detail::status_of(detail::CallSelect{}, std::forward<Args>(args)...);
 }
 
 }  // namespace seqpar

@@ -1,5 +1,5 @@
-// bf16 and f16: 16-bit floats for hosts without a CUDA toolkit, and the conversion between numbers that every operation uses.
-// Storage types: no arithmetic. Types of other libraries convert by static_cast.
+// bf16, f16, f8e4m3 and f8e5m2: short floats for hosts without a CUDA toolkit, and the conversion between numbers that every
+// operation uses. Storage types: no arithmetic. Types of other libraries convert by static_cast.
 #pragma once
 
 #include <seqpar/detail/config.hpp>
@@ -15,15 +15,16 @@ namespace seqpar {
 
 namespace detail {
 
-// A double rounded to `digits` significant bits (the hidden one counted) with exponents from `least` on, to nearest even, as
-// bits of a 16-bit float with `digits - 1` mantissa bits. NaN keeps its sign and upper payload.
-template <int Digits, int ExponentBits>
-SEQPAR_HD constexpr std::uint16_t to_half_bits(double value) {
+// A double rounded to `Digits` significant bits (the hidden one counted), to nearest even, as bits of a float with `Digits - 1`
+// mantissa bits. NaN keeps its sign and upper payload. Without infinity, what is too large is NaN: all bits but the sign.
+template <int Digits, int ExponentBits, bool HasInfinity = true>
+SEQPAR_HD constexpr std::uint16_t to_short_bits(double value) {
     constexpr int mantissa = Digits - 1;
     constexpr int bias = (1 << (ExponentBits - 1)) - 1;
-    constexpr std::uint64_t infinity = ((std::uint64_t{1} << ExponentBits) - 1) << mantissa;
+    constexpr std::uint64_t infinity = ((std::uint64_t{1} << (ExponentBits + (HasInfinity ? 0 : mantissa))) - 1)
+                                       << (HasInfinity ? mantissa : 0);
     const std::uint64_t bits = cuda::std::bit_cast<std::uint64_t>(value);
-    const std::uint64_t sign = (bits >> 63) << 15;
+    const std::uint64_t sign = (bits >> 63) << (ExponentBits + mantissa);
     const int exponent = static_cast<int>((bits >> 52) & 0x7FF) - 1023;
     const std::uint64_t fraction = bits & ((std::uint64_t{1} << 52) - 1);
     if (exponent == 1024) {
@@ -44,7 +45,7 @@ SEQPAR_HD constexpr std::uint16_t to_half_bits(double value) {
     return static_cast<std::uint16_t>(sign | (result < infinity ? result : infinity));
 }
 
-// A number as a double that rounds on to 16 bits as the number itself does: where bits are lost, the last one kept is set.
+// A number as a double that rounds on to 16 bits or 8 as the number itself does: where bits are lost, the last one kept is set.
 template <class T>
 SEQPAR_HD constexpr double to_sticky_double(T value) {
     if constexpr (std::is_integral_v<T> && sizeof(T) == 8) {
@@ -71,7 +72,8 @@ struct bf16 {
 
     bf16() = default;
     template <class T>
-    requires std::is_arithmetic_v<T> SEQPAR_HD constexpr explicit bf16(T value) : bits(round(value)) {}
+        requires std::is_arithmetic_v<T>
+    SEQPAR_HD constexpr explicit bf16(T value) : bits(round(value)) {}
     SEQPAR_HD constexpr explicit operator float() const {
         return cuda::std::bit_cast<float>(std::uint32_t{bits} << 16);
     }
@@ -97,41 +99,69 @@ private:
         if constexpr (std::is_integral_v<T> && sizeof(T) <= 2) {
             return round(static_cast<float>(value));
         } else {
-            return detail::to_half_bits<8, 8>(detail::to_sticky_double(value));
+            return detail::to_short_bits<8, 8>(detail::to_sticky_double(value));
         }
     }
 };
 
-// IEEE binary16.
-struct f16 {
-    std::uint16_t bits = 0;
+namespace detail {
 
-    f16() = default;
+// A float of sign, exponent and mantissa bits that has subnormals, in an unsigned integer.
+template <class Bits, int Mantissa, int ExponentBits, bool HasInfinity>
+struct ShortFloat {
+    Bits bits = 0;
+
+    ShortFloat() = default;
     template <class T>
-    requires std::is_arithmetic_v<T> SEQPAR_HD constexpr explicit f16(T value)
-        : bits(detail::to_half_bits<11, 5>(detail::to_sticky_double(value))) {}
+        requires std::is_arithmetic_v<T>
+    SEQPAR_HD constexpr explicit ShortFloat(T value)
+        : bits(static_cast<Bits>(to_short_bits<Mantissa + 1, ExponentBits, HasInfinity>(to_sticky_double(value)))) {}
     SEQPAR_HD constexpr explicit operator float() const {
-        const std::uint32_t sign = static_cast<std::uint32_t>(bits & 0x8000u) << 16;
-        const std::uint32_t rest = bits & 0x7FFFu;
-        if (rest >= 0x7C00u) return cuda::std::bit_cast<float>(sign | 0x7F800000u | ((rest & 0x3FFu) << 13));
-        if (rest >= 0x0400u) return cuda::std::bit_cast<float>(sign | ((rest + 0x1C000u) << 13));
-        const float subnormal = static_cast<float>(rest) * 0x1p-24f;
-        return cuda::std::bit_cast<float>(sign | cuda::std::bit_cast<std::uint32_t>(subnormal));
+        constexpr std::uint32_t bias = (1u << (ExponentBits - 1)) - 1;
+        constexpr std::uint32_t least_special =
+            HasInfinity ? ((1u << ExponentBits) - 1) << Mantissa : (1u << (ExponentBits + Mantissa)) - 1;
+        constexpr std::uint32_t sign_bit = 1u << (ExponentBits + Mantissa);
+        const std::uint32_t sign = (bits & sign_bit) << (31 - ExponentBits - Mantissa);
+        const std::uint32_t rest = bits & (sign_bit - 1);
+        if (rest >= least_special)
+            return cuda::std::bit_cast<float>(sign | 0x7F800000u | ((rest << (23 - Mantissa)) & 0x7FFFFFu));
+        if (rest >= (1u << Mantissa))
+            return cuda::std::bit_cast<float>(sign | ((rest + ((127 - bias) << Mantissa)) << (23 - Mantissa)));
+        const float unit = cuda::std::bit_cast<float>((128 - bias - Mantissa) << 23);
+        return cuda::std::bit_cast<float>(sign | cuda::std::bit_cast<std::uint32_t>(static_cast<float>(rest) * unit));
     }
-    SEQPAR_HD static constexpr f16 from_bits(std::uint16_t b) {
-        f16 result;
+    SEQPAR_HD static constexpr ShortFloat from_bits(Bits b) {
+        ShortFloat result;
         result.bits = b;
         return result;
     }
-    friend SEQPAR_HD constexpr bool operator==(f16 a, f16 b) { return static_cast<float>(a) == static_cast<float>(b); }
+    friend SEQPAR_HD constexpr bool operator==(ShortFloat a, ShortFloat b) {
+        return static_cast<float>(a) == static_cast<float>(b);
+    }
 };
+
+}  // namespace detail
+
+// IEEE binary16.
+using f16 = detail::ShortFloat<std::uint16_t, 10, 5, true>;
+
+// The 8-bit floats of OCP: E4M3, up to 448 and without infinity (what rounds beyond is NaN, as in torch's float8_e4m3fn; nothing
+// saturates), and E5M2, the upper half of f16.
+using f8e4m3 = detail::ShortFloat<std::uint8_t, 3, 4, false>;
+using f8e5m2 = detail::ShortFloat<std::uint8_t, 2, 5, true>;
 
 namespace detail {
 
 template <class T>
-inline constexpr bool is_half = std::is_same_v<T, bf16> || std::is_same_v<T, f16>;
+inline constexpr bool is_short_float = std::is_same_v<T, bf16>;
+template <class Bits, int Mantissa, int ExponentBits, bool HasInfinity>
+inline constexpr bool is_short_float<ShortFloat<Bits, Mantissa, ExponentBits, HasInfinity>> = true;
 template <class T>
-inline constexpr bool is_number = std::is_arithmetic_v<T> || is_half<T>;
+inline constexpr bool is_number = std::is_arithmetic_v<T> || is_short_float<T>;
+
+// What a number is added in.
+template <class T>
+using arithmetic_of = std::conditional_t<std::is_arithmetic_v<T>, T, float>;
 
 }  // namespace detail
 
@@ -140,7 +170,7 @@ template <class To, class From>
 [[nodiscard]] SEQPAR_HD constexpr To convert(const From& from) {
     if constexpr (std::is_same_v<To, From>) {
         return from;
-    } else if constexpr (detail::is_half<From> && !std::is_same_v<To, float>) {
+    } else if constexpr (detail::is_short_float<From> && !std::is_same_v<To, float>) {
         return convert<To>(static_cast<float>(from));
     } else {
         return static_cast<To>(from);
@@ -152,7 +182,7 @@ namespace detail {
 // Whether convert<To>(value) loses nothing. A NaN is one in every floating type.
 template <class To, class From>
 constexpr bool converts_exactly(const From& value) {
-    // Wide enough for every value of a 16-, 32- or 64-bit float.
+    // Wide enough for every value of a float of up to 64 bits.
     using Wide =
         std::conditional_t<std::is_same_v<To, long double> || std::is_same_v<From, long double>, long double, double>;
     if constexpr (std::is_same_v<To, From>) {

@@ -1,4 +1,5 @@
-// The host's side of VisionGather: checks on rows and shapes, and what is done with a stretch of text or vision tokens.
+// The host's side of VisionGather and of levels: checks on rows and shapes, and what is done with a stretch of text or vision
+// tokens. Not here: the public operations.
 #pragma once
 
 #include <seqpar/move/detail/host_copy.hpp>
@@ -6,22 +7,46 @@
 #include <seqpar/tensor/half.hpp>
 
 #include <algorithm>
-#include <array>
-#include <bit>
 #include <vector>
 
 namespace seqpar {
 
 // How backward writes the gradient of a bank: Store writes the rows that tokens refer to and leaves all others alone; Add adds
-// to what is there, with one rounding a value.
+// to what is there, with one rounding a value. Both for rows that one token at most refers to. Summed<Store> and Summed<Add> are
+// for rows that several may refer to: their gradients are added in slot order, in Sum (by default the wider of f32 and the
+// gradient's type), and then written once.
 struct Store {};
 struct Add {};
+template <class Mode, class Sum = void>
+struct Summed {};
 
 namespace detail {
 
+template <class Mode>
+inline constexpr bool is_mode = std::is_same_v<Mode, Store> || std::is_same_v<Mode, Add>;
+template <class Mode, class Sum>
+inline constexpr bool is_mode<Summed<Mode, Sum>> = is_mode<Mode>;
+template <class Mode>
+inline constexpr bool is_summed = false;
+template <class Mode, class Sum>
+inline constexpr bool is_summed<Summed<Mode, Sum>> = true;
+
+// A bank without axes stands for none: tokens that refer to it are passed over.
 template <class T, std::size_t N>
 struct BankList {
-    std::array<VectorArray<T>, N> bank;
+    using element = std::remove_const_t<T>;
+
+    VectorArray<T> bank[N];
+};
+
+// The banks of L levels: one row array serves them all.
+template <class T, std::size_t N, std::size_t L>
+struct LevelList {
+    using element = std::remove_const_t<T>;
+    using written = T;
+    static constexpr std::size_t banks = N;
+
+    BankList<T, N> level[L];
 };
 
 // Shape of token vectors against the row array's. `array` is what the Status names.
@@ -35,20 +60,21 @@ Status check_tokens(const Tokens& tokens, const VectorArray<T>& vectors, std::in
     return {};
 }
 
+// In the place of a number of rows where none is known, as where there is no such level or gradient.
+inline constexpr std::int64_t any_rows = INT64_MAX;
+
 // How many rows each bank has, or -1 where there is no such bank.
 template <std::size_t N>
 struct BankRows {
-    std::array<std::int64_t, N> rows;
+    std::int64_t rows[N];
 
-    std::int64_t operator()(std::int64_t bank) const {
-        return bank < 0 || bank >= banks() ? -1 : rows[static_cast<std::size_t>(bank)];
-    }
+    std::int64_t operator()(std::int64_t bank) const { return bank < 0 || bank >= banks() ? -1 : rows[bank]; }
     static constexpr std::int64_t banks() { return static_cast<std::int64_t>(N); }
 };
 
 // Banks of which nothing is known, as where their gradient is not wanted.
 struct AnyBankRows {
-    std::int64_t operator()(std::int64_t bank) const { return bank < 0 ? -1 : INT64_MAX; }
+    std::int64_t operator()(std::int64_t bank) const { return bank < 0 ? -1 : any_rows; }
     static constexpr std::int64_t banks() { return 256; }
 };
 
@@ -58,7 +84,7 @@ template <class Tokens, class Rows>
 Status check_row_numbers(const Tokens& tokens, const Rows& bank_rows, bool injective) {
     std::vector<std::vector<bool>> seen;
     for (std::int64_t b = 0; b < bank_rows.banks() && injective; ++b)
-        seen.emplace_back(static_cast<std::size_t>(bank_rows(b)));
+        seen.emplace_back(static_cast<std::size_t>(bank_rows(b) == any_rows ? 0 : bank_rows(b)));
     Status worst;
     RowBlock block;
     for (std::int64_t loop = 0; loop < tokens.loops(); ++loop) {
@@ -76,7 +102,7 @@ Status check_row_numbers(const Tokens& tokens, const Rows& bank_rows, bool injec
                 } else if (row < 0 || row >= rows) {
                     worst = worse(worst,
                                   make_status(Kind::row_range, static_cast<int>(bank), tokens.flat(index), rows, row));
-                } else if (injective) {
+                } else if (injective && rows != any_rows) {
                     auto seen_row = seen[static_cast<std::size_t>(bank)][static_cast<std::size_t>(row)];
                     if (seen_row)
                         worst = worse(worst, make_status(Kind::row_reused, static_cast<int>(bank), tokens.flat(index),
@@ -121,7 +147,7 @@ template <class Tokens, class T, std::size_t N>
 Status check_rows_in_banks(const Tokens& tokens, const BankList<T, N>& list, bool injective) {
     BankRows<N> rows{};
     for (std::size_t b = 0; b < N; ++b)
-        rows.rows[b] = list.bank[b].extents[0];
+        rows.rows[b] = list.bank[b].axes == 0 ? any_rows : list.bank[b].extents[0];
     return check_rows_in_order(tokens, rows, injective);
 }
 
@@ -130,49 +156,6 @@ void convert_vector(To* to, const From* from, std::int64_t width) {
     for (std::int64_t i = 0; i < width; ++i)
         to[i] = convert<To>(from[i]);
 }
-
-// Copies of vectors put off by one, so that each can fetch the beginning of the next.
-class VectorCopies {
-public:
-    explicit VectorCopies(bool past_cache) : past_cache_(past_cache) {}
-
-    // `count` vectors of `bytes`, `to_stride` and `from_stride` bytes apart.
-    void add(std::byte* to, std::int64_t to_stride, const std::byte* from, std::int64_t from_stride, std::int64_t count,
-             std::int64_t bytes) {
-        if (to_stride == bytes && from_stride == bytes) {
-            bytes *= count;
-            count = 1;
-        }
-        for (std::int64_t i = 0; i < count; ++i) {
-            if (bytes_ > 0 && past_cache_) {
-                stream_bytes(to_, from_, bytes_, from, static_cast<std::size_t>(bytes));
-            } else {
-                copy_bytes(to_, from_, bytes_);
-            }
-            to_ = to;
-            from_ = from;
-            bytes_ = static_cast<std::size_t>(bytes);
-            to += to_stride;
-            from += from_stride;
-        }
-    }
-    bool past_cache() const { return past_cache_; }
-    void finish() {
-        if (bytes_ > 0 && past_cache_) {
-            stream_bytes(to_, from_, bytes_, nullptr, 0);
-        } else {
-            copy_bytes(to_, from_, bytes_);
-        }
-        if (past_cache_) fence_writes();
-        bytes_ = 0;
-    }
-
-private:
-    bool past_cache_;
-    std::byte* to_ = nullptr;
-    const std::byte* from_ = nullptr;
-    std::size_t bytes_ = 0;
-};
 
 template <class T>
 void zero_vectors(T* to, std::int64_t stride, std::int64_t count, std::int64_t width, bool past_cache) {
@@ -191,15 +174,19 @@ void zero_vectors(T* to, std::int64_t stride, std::int64_t count, std::int64_t w
 
 // Vectors of `count` tokens, from one array to another, by bytes where the types are the same.
 template <class To, class From>
-void put_vectors(VectorCopies& copies, To* to, std::int64_t to_stride, const From* from, std::int64_t from_stride,
+void put_vectors(Copies& copies, To* to, std::int64_t to_stride, const From* from, std::int64_t from_stride,
                  std::int64_t count, std::int64_t width) {
-    if constexpr (std::is_same_v<To, From>) {
-        constexpr std::int64_t size = sizeof(To);
-        copies.add(reinterpret_cast<std::byte*>(to), to_stride * size, reinterpret_cast<const std::byte*>(from),
-                   from_stride * size, count, width * size);
-    } else {
-        for (std::int64_t i = 0; i < count; ++i)
-            convert_vector(to + i * to_stride, from + i * from_stride, width);
+    if (std::is_same_v<To, From> && to_stride == width && from_stride == width) {
+        width *= count;
+        count = 1;
+    }
+    for (std::int64_t i = 0; i < count; ++i, to += to_stride, from += from_stride) {
+        if constexpr (std::is_same_v<To, From>) {
+            copies.add(reinterpret_cast<std::byte*>(to), reinterpret_cast<const std::byte*>(from),
+                       static_cast<std::size_t>(width) * sizeof(To));
+        } else {
+            convert_vector(to, from, width);
+        }
     }
 }
 
@@ -209,46 +196,69 @@ struct Forward {
     BankList<const B, N> banks;
     VectorArray<T> out;
     bool in_place = false;
+    bool zero_text = false;  // instead of copying embeddings
 
     struct Visit {
         const Forward& op;
         int inner;
-        VectorCopies copies;
+        Copies copies;
 
         void text(const TokenIndex& index, std::int64_t count) {
+            if (op.zero_text)
+                return zero_vectors(op.out.vector(index), op.out.strides[inner], count, op.out.width,
+                                    copies.past_cache());
             if (op.in_place) return;
             put_vectors(copies, op.out.vector(index), op.out.strides[inner], op.embeddings.vector(index),
                         op.embeddings.strides[inner], count, op.out.width);
         }
         void vision(const TokenIndex& index, std::int64_t count, std::int64_t bank, std::int64_t row) {
-            const auto& from = op.banks.bank[static_cast<std::size_t>(bank)];
+            const auto& from = op.banks.bank[bank];
+            if (from.axes == 0) return text(index, count);
             put_vectors(copies, op.out.vector(index), op.out.strides[inner], from.data + row * from.strides[0],
                         from.strides[0], count, op.out.width);
         }
         void finish() { copies.finish(); }
     };
-    Visit visit(int inner, bool past_cache) const { return {*this, inner, VectorCopies(past_cache)}; }
+    Visit visit(int inner, bool past_cache) const { return {*this, inner, Copies(past_cache)}; }
 };
 
 // a + b with the last bit set where bits are lost: rounded on to a shorter type, it is the exact sum rounded once.
-inline double add_sticky(double a, double b) {
+SEQPAR_HD inline double add_sticky(double a, double b) {
     const double sum = a + b;
     const double of_b = sum - a;
     const double lost = (a - (sum - of_b)) + (b - of_b);
-    const std::uint64_t bits = std::bit_cast<std::uint64_t>(sum);
+    const std::uint64_t bits = cuda::std::bit_cast<std::uint64_t>(sum);
     if (lost != lost || lost == 0 || (bits & 1) != 0) return sum;
-    return std::bit_cast<double>((lost > 0) == (sum > 0) ? bits + 1 : bits - 1);
+    return cuda::std::bit_cast<double>((lost > 0) == (sum > 0) ? bits + 1 : bits - 1);
 }
 
-// The type that a gradient is added in: then rounded once to the bank's, with the result of exact addition rounded once.
-template <class A, class B>
-using sum_type = std::conditional_t<std::is_same_v<A, B>, std::conditional_t<is_half<A>, float, A>, double>;
+// A value added to what is there, with the result of exact addition rounded once.
+template <class B, class G>
+SEQPAR_HD void add_value(B& to, const G& from) {
+    using Sum = std::conditional_t<std::is_same_v<B, G>, arithmetic_of<B>, double>;
+    if constexpr (std::is_same_v<Sum, double> && !std::is_same_v<B, double>) {
+        to = convert<B>(add_sticky(convert<double>(to), convert<double>(from)));
+    } else {
+        to = convert<B>(static_cast<Sum>(convert<Sum>(to) + convert<Sum>(from)));
+    }
+}
 
-template <class G, class E, class B, std::size_t N, class Mode>
+// a + b as a T would be, where both are T's values.
+template <class T>
+SEQPAR_HD arithmetic_of<T> add_as(arithmetic_of<T> a, arithmetic_of<T> b) {
+    const auto sum = static_cast<arithmetic_of<T>>(a + b);
+    return convert<arithmetic_of<T>>(convert<T>(sum));
+}
+template <class T, class From>
+SEQPAR_HD arithmetic_of<T> value_as(const From& from) {
+    return convert<arithmetic_of<T>>(convert<T>(from));
+}
+
+template <class G, class E, class B, std::size_t N, std::size_t L, class Mode>
 struct Backward {
     VectorArray<const G> d_out;
     VectorArray<E> d_embeddings;
-    BankList<B, N> d_banks;
+    LevelList<B, N, L> d_banks;
     bool in_place = false;
     bool want_embeddings = true;
     bool want_banks = true;
@@ -256,7 +266,7 @@ struct Backward {
     struct Visit {
         const Backward& op;
         int inner;
-        VectorCopies copies;
+        Copies copies;
 
         void text(const TokenIndex& index, std::int64_t count) {
             if (op.in_place || !op.want_embeddings) return;
@@ -266,8 +276,9 @@ struct Backward {
         void vision(const TokenIndex& index, std::int64_t count, std::int64_t bank, std::int64_t row) {
             const G* const from = op.d_out.vector(index);
             const std::int64_t from_stride = op.d_out.strides[inner];
-            if (op.want_banks) {
-                const auto& into = op.d_banks.bank[static_cast<std::size_t>(bank)];
+            for (std::size_t level = 0; level < L && op.want_banks; ++level) {
+                const auto& into = op.d_banks.level[level].bank[bank];
+                if (into.axes == 0) break;
                 B* const to = into.data + row * into.strides[0];
                 if constexpr (std::is_same_v<Mode, Store>) {
                     put_vectors(copies, to, into.strides[0], from, from_stride, count, op.d_out.width);
@@ -286,18 +297,165 @@ struct Backward {
         void finish() { copies.finish(); }
 
         static void add_vector(B* to, const G* from, std::int64_t width) {
-            using Sum = sum_type<B, G>;
-            for (std::int64_t i = 0; i < width; ++i) {
-                if constexpr (std::is_same_v<Sum, double> && !std::is_same_v<B, double>) {
-                    to[i] = convert<B>(add_sticky(convert<double>(to[i]), convert<double>(from[i])));
-                } else {
-                    to[i] = convert<B>(convert<Sum>(to[i]) + convert<Sum>(from[i]));
+            for (std::int64_t i = 0; i < width; ++i)
+                add_value(to[i], from[i]);
+        }
+    };
+    Visit visit(int inner, bool past_cache) const { return {*this, inner, Copies(past_cache)}; }
+};
+
+// Values added up in blocks of this many.
+inline constexpr std::int64_t sum_block = 64;
+
+// h[i] += level[row[i]] for all levels, a vector of h read and written once. Each addition rounds to h's type.
+template <class T, class B, std::size_t N, std::size_t L>
+struct AddRows {
+    VectorArray<T> h;
+    LevelList<const B, N, L> levels;
+
+    // Elements [first, first + count) of the vector at `to`.
+    SEQPAR_HD void operator()(T* to, std::int64_t bank, std::int64_t row, std::int64_t first,
+                              std::int64_t count) const {
+        if (levels.level[0].bank[bank].axes == 0) return;
+        const B* from[L];
+        for (std::size_t l = 0; l < L; ++l) {
+            const VectorArray<const B>& level = levels.level[l].bank[bank];
+            from[l] = level.data + row * level.strides[0];
+        }
+        T sum[sum_block];  // apart from all arrays, so that the loop becomes vector code
+        for (; count > 0; first += sum_block, count -= sum_block) {
+            const std::int64_t part = count < sum_block ? count : sum_block;
+            for (std::int64_t k = 0; k < part; ++k) {
+                auto value = convert<arithmetic_of<T>>(to[first + k]);
+                for (std::size_t l = 0; l < L; ++l)
+                    value = add_as<T>(value, value_as<T>(from[l][first + k]));
+                sum[k] = convert<T>(value);
+            }
+            for (std::int64_t k = 0; k < part; ++k)
+                to[first + k] = sum[k];
+        }
+    }
+
+    struct Visit {
+        const AddRows& op;
+        int inner;
+
+        void text(const TokenIndex&, std::int64_t) {}
+        void vision(const TokenIndex& index, std::int64_t count, std::int64_t bank, std::int64_t row) {
+            for (std::int64_t i = 0; i < count; ++i)
+                op(op.h.vector(index) + i * op.h.strides[inner], bank, row + i, 0, op.h.width);
+        }
+        void finish() {}
+    };
+    Visit visit(int inner, bool) const { return {*this, inner}; }
+};
+template <class T, class B, std::size_t N, std::size_t L>
+AddRows<T, B, N, L> add_rows_op(const VectorArray<T>& h, const LevelList<const B, N, L>& levels) {
+    return {h, levels};
+}
+
+// The gradient of each bank row that tokens refer to: the sum of theirs, in order. `Sum` is the accumulator's type. Rows are
+// numbered through all banks; row number e has the gradients at offsets uses[first[e]] to uses[first[e + 1]] of d_out.
+template <class G, class B, std::size_t N, std::size_t L, class Mode, class Sum>
+struct SumRows {
+    const G* d_out;
+    LevelList<B, N, L> d_banks;
+    std::int64_t width;
+    std::int64_t start[N + 1];  // number of each bank's first row
+    const std::int64_t* first;
+    const std::int64_t* uses;
+
+    // Elements [at, at + count) of row `number`.
+    SEQPAR_HD void operator()(std::int64_t number, std::int64_t at, std::int64_t count) const {
+        const std::int64_t begin = first[number];
+        const std::int64_t end = first[number + 1];
+        if (begin == end) return;
+        std::size_t bank = 0;
+        while (number >= start[bank + 1])
+            ++bank;
+        arithmetic_of<Sum> sum[sum_block];
+        for (; count > 0; at += sum_block, count -= sum_block) {
+            const std::int64_t part = count < sum_block ? count : sum_block;
+            for (std::int64_t k = 0; k < part; ++k)
+                sum[k] = value_as<Sum>(d_out[uses[begin] + at + k]);
+            for (std::int64_t use = begin + 1; use < end; ++use) {
+                const G* const from = d_out + uses[use] + at;
+                for (std::int64_t k = 0; k < part; ++k)
+                    sum[k] = add_as<Sum>(sum[k], value_as<Sum>(from[k]));
+            }
+            for (std::size_t l = 0; l < L; ++l) {
+                const VectorArray<B>& into = d_banks.level[l].bank[bank];
+                B* const to = into.data + (number - start[bank]) * into.strides[0] + at;
+                for (std::int64_t k = 0; k < part; ++k) {
+                    if constexpr (std::is_same_v<Mode, Store>) {
+                        to[k] = convert<B>(convert<Sum>(sum[k]));
+                    } else {
+                        add_value(to[k], convert<Sum>(sum[k]));
+                    }
                 }
             }
         }
-    };
-    Visit visit(int inner, bool past_cache) const { return {*this, inner, VectorCopies(past_cache)}; }
+    }
+    void operator()(std::int64_t number) const { (*this)(number, 0, width); }
 };
+
+// Counts the tokens of each row, in first[number + 1], or writes where their gradients lie from next[number] on.
+template <class T>
+struct RowUses {
+    const VectorArray<const T>& d_out;
+    const std::int64_t* start;
+    std::int64_t* next;
+    std::int64_t* uses;
+    int inner;
+
+    void text(const TokenIndex&, std::int64_t) {}
+    void vision(const TokenIndex& index, std::int64_t count, std::int64_t bank, std::int64_t row) {
+        if (start[bank] == start[bank + 1]) return;  // no level
+        for (std::int64_t i = 0; i < count; ++i) {
+            std::int64_t& of_row = next[start[bank] + row + i];
+            if (uses != nullptr) uses[of_row] = (d_out.vector(index) - d_out.data) + i * d_out.strides[inner];
+            ++of_row;
+        }
+    }
+};
+
+// Sums by rows, so that threads share none: where the tokens of each row lie is found first, in row-major order.
+template <HostExec D, class Tokens, class G, class B, std::size_t N, std::size_t L, class Mode, class Sum>
+void sum_rows(Dispatch, const D& exec, const Tokens& tokens, const VectorArray<const G>& d_out,
+              const LevelList<B, N, L>& d_banks, Summed<Mode, Sum>) {
+    if constexpr (std::is_same_v<D, CheckOnly>) return;
+    using Wider = std::conditional_t<std::is_integral_v<G>, std::int64_t,
+                                     std::conditional_t<(sizeof(G) > sizeof(float)), G, float>>;
+    using Accumulator = std::conditional_t<std::is_void_v<Sum>, Wider, Sum>;
+    SumRows<G, B, N, L, Mode, Accumulator> work{d_out.data, d_banks, d_out.width, {}, nullptr, nullptr};
+    for (std::size_t b = 0; b < N; ++b)
+        work.start[b + 1] = work.start[b] + d_banks.level[0].bank[b].extents[0];
+    Tokens in_order = tokens;
+    in_order.inner = decltype(in_order.rows)::axes - 1;
+    const std::int64_t rows = work.start[N];
+    if (rows == 0) return;
+    // Counts of row e stand at e + 2, then places of row e at e + 1, which the writing moves on to those of e + 1.
+    std::vector<std::int64_t> first(static_cast<std::size_t>(rows + 2));
+    std::vector<std::int64_t> uses;
+    for (int pass = 0; pass < 2; ++pass) {
+        RowUses<G> visit{d_out, work.start, first.data() + (pass == 0 ? 2 : 1), pass == 0 ? nullptr : uses.data(),
+                         in_order.inner};
+        for (std::int64_t loop = 0; loop < in_order.loops(); ++loop)
+            in_order.walk(in_order.index(loop), 0, in_order.length(), visit);
+        if (pass == 1) break;
+        for (std::size_t e = 1; e < first.size(); ++e)
+            first[e] += first[e - 1];
+        uses.resize(static_cast<std::size_t>(first.back()));
+    }
+    work.first = first.data();
+    work.uses = uses.data();
+    for_each_index(exec, rows, work);
+}
+template <class D, class... Rest>
+void sum_rows(NoBackend, const D&, const Rest&...) {
+    static_assert(is_host_exec<D>,
+                  "this execution policy runs on no host: a CUDA one needs #include <seqpar/cuda.hpp>");
+}
 
 // The work of one exec item: a stretch of tokens of one loop.
 template <class Tokens, class Op>
@@ -388,6 +546,30 @@ Status check_banks(const BankList<B, N>& list, std::int64_t width) {
     for (std::size_t b = 0; b < N; ++b) {
         const auto& bank = list.bank[b];
         if (bank.width != width) return make_status(Kind::extent, static_cast<int>(b), 0, width, bank.width, 1);
+    }
+    return {};
+}
+
+// Levels are as wide as the vectors and as long as one another, and a bank has all of them or none.
+template <class B, std::size_t N, std::size_t L, class T>
+Status check_levels(const LevelList<B, N, L>& list, const VectorArray<T>& vectors) {
+    for (std::size_t l = 0; l < L; ++l) {
+        for (std::size_t b = 0; b < N; ++b) {
+            const auto& bank = list.level[l].bank[b];
+            const auto& same = list.level[0].bank[b];
+            const int number = static_cast<int>(b);
+            if (bank.axes != same.axes) return make_status(Kind::axes, number, 0, same.axes, bank.axes);
+            if (bank.axes == 0) continue;
+            if (bank.width != vectors.width) return make_status(Kind::extent, number, 0, vectors.width, bank.width, 1);
+            if (bank.extents[0] != same.extents[0])
+                return make_status(Kind::extent, number, 0, same.extents[0], bank.extents[0], 0);
+        }
+        if (const Status status = check_apart(list.level[l], vectors); !status.ok()) return status;
+        for (std::size_t m = 0; m < l && !std::is_const_v<B>; ++m) {
+            for (const auto& other : list.level[m].bank) {
+                if (const Status status = check_apart(list.level[l], other); !status.ok()) return status;
+            }
+        }
     }
     return {};
 }

@@ -1,4 +1,4 @@
-// Copies of bytes on the host: short ones inline, long ones past the cache. Nothing else of the library knows an instruction.
+// Copies of bytes on the host: short ones inline, long ones past the cache. The only other instructions: index/detail/row_scan.hpp.
 #pragma once
 
 #include <seqpar/detail/config.hpp>
@@ -14,14 +14,16 @@
 
 namespace seqpar::detail {
 
-// The bytes of one instance of the third-level cache as Linux tells it, or 32 MiB. (sysconf adds up all sockets.)
+// The bytes of one instance of the third-level cache as Linux tells it, at most 32 MiB: a greater one many cores share.
+// (sysconf adds up all sockets.)
 inline std::int64_t last_cache_bytes() {
     long kib = 0;
     if (std::FILE* file = std::fopen("/sys/devices/system/cpu/cpu0/cache/index3/size", "r")) {
         if (std::fscanf(file, "%ldK", &kib) != 1) kib = 0;
         std::fclose(file);
     }
-    return kib > 0 ? std::int64_t{kib} << 10 : std::int64_t{32} << 20;
+    constexpr std::int64_t most = std::int64_t{32} << 20;
+    return kib > 0 && kib < (most >> 10) ? std::int64_t{kib} << 10 : most;
 }
 
 // Whether an operation that writes `bytes` in all, and so reads as many, should write past the cache: when both together are
@@ -74,27 +76,23 @@ inline void copy_bytes(std::byte* to, const std::byte* from, std::size_t bytes) 
     }
 }
 
-// Copies past the cache, and meanwhile fetches the first 8 KiB of what comes next (`next`, `next_bytes`; null and 0 if
-// nothing does): the processor's own prefetch starts anew with every run. End a series of them with `fence_writes`.
+// Copies past the cache, and meanwhile fetches up to as much of what comes later (`next`, `next_bytes`; null and 0: nothing).
+// End a series of them with `fence_writes`.
 inline void stream_bytes(std::byte* to, const std::byte* from, std::size_t bytes, const std::byte* next,
                          std::size_t next_bytes) {
 #if defined(__SSE2__)
     constexpr std::size_t line = 64;
-    if (bytes < 8 * line) {
-        std::memcpy(to, from, bytes);
-        return;
-    }
+    if (bytes < 4 * line) return copy_bytes(to, from, bytes);
     const std::size_t head = (line - reinterpret_cast<std::uintptr_t>(to) % line) % line;
     copy_bytes(to, from, head);
     to += head;
     from += head;
     bytes -= head;
-    std::size_t fetch = next_bytes < 8192 ? next_bytes : 8192;
     for (; bytes >= line; bytes -= line, to += line, from += line) {
-        if (fetch >= line) {
-            _mm_prefetch(reinterpret_cast<const char*>(next), _MM_HINT_T1);
+        if (next_bytes >= line) {
+            prefetch(next);
             next += line;
-            fetch -= line;
+            next_bytes -= line;
         }
         const __m128i a = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
         const __m128i b = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + 16));
@@ -139,5 +137,88 @@ inline void fence_writes() {
     _mm_sfence();
 #endif
 }
+
+// Copies that wait until some more are known, so that what they read can be fetched together: the processor foresees no run,
+// and reads on beyond a short one, for nothing, where its lines are asked for in order.
+class Copies {
+public:
+    explicit Copies(bool past_cache) : past_cache_(past_cache) {}
+
+    bool past_cache() const { return past_cache_; }
+
+    void add(std::byte* to, const std::byte* from, std::size_t bytes) {
+        if (!past_cache_) {
+            if (count_ == 8) copy_all();
+            prefetch(from);
+        } else if (count_ == most || bytes_ + weight(bytes) > most_bytes) {
+            stream_all(from, bytes);
+        }
+        Copy& copy = copies_[count_++];
+        copy.to = to;
+        copy.from = from;
+        copy.bytes = bytes;
+        bytes_ += weight(bytes);
+    }
+
+    // Does what is left. Copies of memory that is written otherwise come before that.
+    void finish() {
+        if (past_cache_) {
+            stream_all(nullptr, 0);
+            fence_writes();
+        } else {
+            copy_all();
+        }
+    }
+
+private:
+    static constexpr int most = 32;
+    static constexpr std::size_t most_bytes = 16384;
+    static constexpr std::size_t ahead = 4096;
+    static constexpr std::size_t line = 64;
+    struct Copy {
+        std::byte* to;
+        const std::byte* from;
+        std::size_t bytes;
+    };
+
+    // A long copy waits alone.
+    static std::size_t weight(std::size_t bytes) { return bytes > ahead ? most_bytes : bytes; }
+
+    void copy_all() {
+        for (int i = 0; i < count_; ++i)
+            copy_bytes(copies_[i].to, copies_[i].from, copies_[i].bytes);
+        count_ = 0;
+    }
+
+    // `next`, `next_bytes`: what the copy after these reads.
+    void stream_all(const std::byte* next, std::size_t next_bytes) {
+        if (count_ == 1 && copies_[0].bytes > ahead) {
+            const Copy& copy = copies_[0];
+            const std::size_t first = copy.bytes - ahead;
+            stream_bytes(copy.to, copy.from, first, copy.from + ahead, first);
+            stream_bytes(copy.to + first, copy.from + first, ahead, next, next_bytes);
+        } else {
+            // The first line of each, then the second of each, and so on.
+            bool more = true;
+            for (std::size_t at = 0; more; at += line) {
+                more = false;
+                for (int i = 0; i < count_; ++i) {
+                    if (at >= copies_[i].bytes) continue;
+                    prefetch(copies_[i].from + at);
+                    more = true;
+                }
+            }
+            for (int i = 0; i < count_; ++i)
+                stream_bytes(copies_[i].to, copies_[i].from, copies_[i].bytes, nullptr, 0);
+        }
+        count_ = 0;
+        bytes_ = 0;
+    }
+
+    bool past_cache_;
+    int count_ = 0;
+    std::size_t bytes_ = 0;
+    Copy copies_[most];
+};
 
 }  // namespace seqpar::detail

@@ -60,15 +60,12 @@ public:
                 whole += index * copy_.whole.strides[i];
                 shard += index * copy_.shard.strides[i];
             }
-            if (!contiguous_) {
-                move_strided(whole, shard, first, last);
-            } else if (past_cache_) {
-                stream_contiguous(whole, shard, first, last);
-            } else {
+            if (contiguous_) {
                 move_contiguous(whole, shard, first, last);
+            } else {
+                move_strided(whole, shard, first, last);
             }
         }
-        if (past_cache_) fence_writes();
     }
 
 private:
@@ -76,64 +73,24 @@ private:
 
     // Slots that are contiguous on both sides: a run is one copy.
     void move_contiguous(std::byte* whole, std::byte* shard, std::int64_t first, std::int64_t last) const {
-        // Some runs ahead of the copies, so that what they read is on its way: the processor foresees no run.
-        constexpr int most = 8;
-        struct Copy {
-            std::byte* to;
-            const std::byte* from;
-            std::size_t bytes;
-        };
-        Copy copies[most];
-        auto cursor = source_runs(layout_, rank_, first, last);
-        const std::int64_t part = copy_.part;
-        Run run;
-        bool more = true;
-        while (more) {
-            int count = 0;
-            while (count < most && (more = cursor.next(run))) {
-                std::byte* const in_shard = shard + run.slot * part;
-                if (is_padded<L> && run.position < 0) {
-                    if constexpr (To == Direction::to_shard) fill_bytes(in_shard, run.length * part);
-                    continue;
-                }
-                std::byte* const in_whole = whole + run.position * part;
-                std::byte* const to = To == Direction::to_shard ? in_shard : in_whole;
-                const std::byte* const from = To == Direction::to_shard ? in_whole : in_shard;
-                Copy& copy = copies[count++];
-                copy.to = to;
-                copy.from = from;
-                copy.bytes = static_cast<std::size_t>(run.length * part);
-                prefetch(from);
-            }
-            for (int i = 0; i < count; ++i)
-                copy_bytes(copies[i].to, copies[i].from, copies[i].bytes);
-        }
-    }
-
-    // The same past the cache, each copy together with what the next one will read.
-    void stream_contiguous(std::byte* whole, std::byte* shard, std::int64_t first, std::int64_t last) const {
+        Copies copies(past_cache_);
         auto cursor = source_runs(layout_, rank_, first, last);
         Run run;
-        Run next;
-        bool more = cursor.next(run);
-        while (more) {
-            more = cursor.next(next);
+        while (cursor.next(run)) {
             std::byte* const in_shard = shard + run.slot * copy_.part;
-            const std::size_t bytes = static_cast<std::size_t>(run.length * copy_.part);
             if (is_padded<L> && run.position < 0) {
                 if constexpr (To == Direction::to_shard) fill_bytes(in_shard, run.length * copy_.part);
-            } else {
-                std::byte* const in_whole = whole + run.position * copy_.part;
-                std::byte* const to = To == Direction::to_shard ? in_shard : in_whole;
-                const std::byte* const from = To == Direction::to_shard ? in_whole : in_shard;
-                const std::byte* const next_from =
-                    To == Direction::to_shard ? whole + next.position * copy_.part : shard + next.slot * copy_.part;
-                const bool fetch = more && next.position >= 0;
-                stream_bytes(to, from, bytes, next_from,
-                             fetch ? static_cast<std::size_t>(next.length * copy_.part) : 0);
+                continue;
             }
-            run = next;
+            std::byte* const in_whole = whole + run.position * copy_.part;
+            const auto bytes = static_cast<std::size_t>(run.length * copy_.part);
+            if constexpr (To == Direction::to_shard) {
+                copies.add(in_shard, in_whole, bytes);
+            } else {
+                copies.add(in_whole, in_shard, bytes);
+            }
         }
+        copies.finish();
     }
 
     // Any strides: a slot is one copy.

@@ -25,13 +25,15 @@ struct VectorArray {
     std::int64_t extents[ArrayRef::max_axes] = {};
     std::int64_t strides[ArrayRef::max_axes] = {};  // elements
 
-    T* vector(const TokenIndex& index) const {
+    SEQPAR_HD T* vector(const TokenIndex& index) const {
         std::int64_t offset = 0;
         for (int i = 0; i < axes; ++i)
             offset += index.at[i] * strides[i];
         return data + offset;
     }
-    operator VectorArray<const T>() const requires(!std::is_const_v<T>) {
+    template <class U>
+        requires(std::is_same_v<U, const T> && !std::is_const_v<T>)
+    operator VectorArray<U>() const {
         VectorArray<const T> result{data, width, axes};
         for (int i = 0; i < axes; ++i) {
             result.extents[i] = extents[i];
@@ -41,17 +43,26 @@ struct VectorArray {
     }
 };
 
-template <StridedTensor X>
-VectorArray<typename view_of<X>::element_type> vector_array(X& x, int array) {
-    static_assert(axes_of<X> >= 2, "token vectors and banks have a last axis of width H");
+// One element a token.
+template <int Axes, StridedTensor X>
+VectorArray<typename view_of<X>::element_type> token_array(X& x) {
     const auto v = view(x);
     VectorArray<typename view_of<X>::element_type> result;
     result.data = v.data_handle();
-    result.axes = axes_of<X> - 1;
+    result.width = 1;
+    result.axes = Axes;
     for (int i = 0; i < result.axes; ++i) {
         result.extents[i] = static_cast<std::int64_t>(v.extent(static_cast<std::size_t>(i)));
         result.strides[i] = static_cast<std::int64_t>(v.stride(static_cast<std::size_t>(i)));
     }
+    return result;
+}
+
+template <StridedTensor X>
+VectorArray<typename view_of<X>::element_type> vector_array(X& x, int array) {
+    static_assert(axes_of<X> >= 2, "token vectors and banks have a last axis of width H");
+    const auto v = view(x);
+    auto result = token_array<axes_of<X> - 1>(x);
     const std::size_t last = static_cast<std::size_t>(result.axes);
     result.width = static_cast<std::int64_t>(v.extent(last));
     if (result.width > 1 && v.stride(last) != 1) {
