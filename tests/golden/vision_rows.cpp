@@ -1,6 +1,5 @@
 // Golden cases of vision/ that are lists: rows and what follows them through a split, expanded streams, positions, labels, cuts of
-// items, and input that is wrong; of whole models only those. Not here: the values
-// of vectors (vision_values.cpp).
+// items, and input that is wrong; of whole models only those. Not here: the values of vectors (vision_values.cpp).
 #include "trainer_rules.hpp"
 
 #include "inspect/answer.hpp"
