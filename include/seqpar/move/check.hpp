@@ -1,7 +1,9 @@
-// The checks of the moves, of VisionGather and of levels as functions that return a Status, for code that must not throw: between
-// collectives, say, where the worst code is found by a max-reduce first. Not here: the checks themselves.
+// The checks of the moves, of VisionGather, of levels and of rows of local tokens as functions that return a Status, for code
+// that must not throw: between collectives, say, where the worst code is found by a max-reduce first. Not here: the checks
+// themselves.
 #pragma once
 
+#include <seqpar/index/local_rows.hpp>
 #include <seqpar/move/levels.hpp>
 #include <seqpar/move/unshard.hpp>
 
@@ -39,6 +41,18 @@ struct CallUnshardAdjoint {
     template <class... Args>
     void operator()(Args&&... args) const {
         unshard_adjoint(std::forward<Args>(args)...);
+    }
+};
+struct CallChunkCounts {
+    template <class... Args>
+    void operator()(Args&&... args) const {
+        chunk_counts(std::forward<Args>(args)...);
+    }
+};
+struct CallRowsFromCounts {
+    template <class... Args>
+    void operator()(Args&&... args) const {
+        rows_from_counts(std::forward<Args>(args)...);
     }
 };
 struct CallBackward {
@@ -106,6 +120,14 @@ template <class... Args>
 template <class... Args>
 [[nodiscard]] Status check_unshard_adjoint(Args&&... args) {
     return detail::status_of(detail::CallUnshardAdjoint{}, std::forward<Args>(args)...);
+}
+template <class... Args>
+[[nodiscard]] Status check_chunk_counts(Args&&... args) {
+    return detail::status_of(detail::CallChunkCounts{}, std::forward<Args>(args)...);
+}
+template <class... Args>
+[[nodiscard]] Status check_rows_from_counts(Args&&... args) {
+    return detail::status_of(detail::CallRowsFromCounts{}, std::forward<Args>(args)...);
 }
 template <class... Args>
 [[nodiscard]] Status check_vision_gather(Args&&... args) {
