@@ -41,4 +41,5 @@
 #include <seqpar/move/vision_gather.hpp>
 
 #include <seqpar/balance/causal_work.hpp>
+#include <seqpar/balance/hybrid.hpp>
 #include <seqpar/balance/plans.hpp>

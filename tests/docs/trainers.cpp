@@ -69,6 +69,8 @@ TEST_CASE("plans as docs/trainers.md spells them") {
     constexpr std::int64_t width = 1;
     constexpr std::int64_t max_tokens_per_rank = 8;
     const List cu = {0, 8, 12};
+    const List lengths = {12, 3};
+    const List padded_lengths = {12, 4};
 
     // [plans]
     const auto offsets = sp::offsets(cu);
@@ -82,8 +84,11 @@ TEST_CASE("plans as docs/trainers.md spells them") {
 
     const sp::RunTable old_torch(sp::per_document_runs(offsets, S, cp), S);  // C
 
-    const int group = sp::ranks_needed(S, max_tokens_per_rank, cp);  // K: then zigzag inside the group
-    const auto hybrid = sp::ZigZag{}(S, group);
+    const int group = sp::ranks_needed(S, max_tokens_per_rank, cp);  // K, one sample: then zigzag inside the group
+    const auto sample = sp::ZigZag{}(S, group);
+    const auto plan = sp::hybrid_parts(lengths, max_tokens_per_rank, cp);  // K, a step: samples of each rank
+    const auto batch = sp::hybrid_batch(plan[1], padded_lengths);          // its micro batch 1
+    const sp::RunTable hybrid(batch.runs, batch.cu_seqlens.back());
 
     const auto layout = ptrr.layout();  // a layout like any other; it borrows the table
     // [plans]
@@ -93,7 +98,9 @@ TEST_CASE("plans as docs/trainers.md spells them") {
     CHECK(shards(magi_uneven.layout()) == Lists{test::range(0, 6), test::range(6, 12)});
     CHECK(shards(old_torch.layout()) == Lists{{0, 1, 6, 7, 2, 3}, {4, 5, 8, 11, 9, 10}});
     CHECK(group == 2);
-    CHECK(shards(hybrid)[0] == List{0, 1, 2, 9, 10, 11});
+    CHECK(shards(sample)[0] == List{0, 1, 2, 9, 10, 11});
+    CHECK(plan == std::vector<Lists>{{{0}, {0}}, {{1}, {1}}});
+    CHECK(shards(hybrid.layout()) == Lists{{0, 3}, {1, 2}});
 }
 
 TEST_CASE("padding as docs/trainers.md spells it") {
