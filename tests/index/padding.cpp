@@ -80,43 +80,61 @@ TEST_CASE("mistakes in padding are named before anything is written") {
     const List cu{0, 5, 12};
     List out(3, -9), four(4, -9);
     for (const std::int64_t multiple : {0, -4}) {
-        CHECK(sp::check_padded_offsets(cu, multiple, out).kind() == sp::Kind::policy);
-        CHECK(sp::check_padded_offsets(cu, multiple, sp::Tail::nobody, out).kind() == sp::Kind::policy);
-        CHECK(thrown([&] { sp::padded_offsets(thrust::seq, cu, multiple, out); }).kind() == sp::Kind::policy);
+        CHECK(sp::status_of([&] { sp::padded_offsets(sp::check_only, cu, multiple, out); }).kind() == sp::Kind::policy);
+        CHECK(sp::status_of([&] { sp::padded_offsets(sp::check_only, cu, multiple, sp::Tail::nobody, out); }).kind() ==
+              sp::Kind::policy);
+        CHECK(sp::status_of([&] { sp::padded_offsets(thrust::seq, cu, multiple, out); }).kind() == sp::Kind::policy);
     }
-    CHECK(sp::check_padded_offsets(cu, 8, four).kind() == sp::Kind::axis_extent);
-    CHECK(sp::check_padded_offsets(cu, 8, sp::Tail::own_document, out).kind() == sp::Kind::axis_extent);
-    CHECK(sp::check_padded_offsets(cu, 8, sp::Tail::own_document, four).ok());
-    CHECK(sp::check_padded_offsets(List{0, 5, 3}, 8, out).kind() == sp::Kind::offsets_order);
-    CHECK(sp::check_padded_offsets(List{1, 5, 7}, 8, out).kind() == sp::Kind::offsets_first);
-    CHECK(sp::check_padded_offsets(List{}, 8, out).kind() == sp::Kind::offsets_count);
-    CHECK(sp::check_padded_offsets(List{}, 8, sp::Tail::nobody, out).kind() == sp::Kind::offsets_count);
+    CHECK(sp::status_of([&] { sp::padded_offsets(sp::check_only, cu, 8, four); }).kind() == sp::Kind::axis_extent);
+    CHECK(sp::status_of([&] { sp::padded_offsets(sp::check_only, cu, 8, sp::Tail::own_document, out); }).kind() ==
+          sp::Kind::axis_extent);
+    CHECK(sp::status_of([&] { sp::padded_offsets(sp::check_only, cu, 8, sp::Tail::own_document, four); }).ok());
+    CHECK(sp::status_of([&] {
+              sp::padded_offsets(sp::check_only, List{0, 5, 3}, 8, out);
+          }).kind() == sp::Kind::offsets_order);
+    CHECK(sp::status_of([&] {
+              sp::padded_offsets(sp::check_only, List{1, 5, 7}, 8, out);
+          }).kind() == sp::Kind::offsets_first);
+    CHECK(sp::status_of([&] { sp::padded_offsets(sp::check_only, List{}, 8, out); }).kind() == sp::Kind::offsets_count);
+    CHECK(sp::status_of([&] { sp::padded_offsets(sp::check_only, List{}, 8, sp::Tail::nobody, out); }).kind() ==
+          sp::Kind::offsets_count);
     List alias{0, 5, 12};
-    CHECK(thrown([&] { sp::padded_offsets(thrust::seq, alias, 8, alias); }).kind() == sp::Kind::overlap);
+    CHECK(sp::status_of([&] { sp::padded_offsets(thrust::seq, alias, 8, alias); }).kind() == sp::Kind::overlap);
     CHECK(out == List(3, -9));
 }
 
 TEST_CASE("sums past 32 and 64 bits are errors that name the document") {
     const List cu{0, INT32_MAX - 7, std::int64_t{INT32_MAX} + 1};
     std::vector<std::int32_t> narrow(3, -9);
-    const sp::Status second = sp::check_padded_offsets(cu, 8, narrow);
+    const sp::Status second = sp::status_of([&] { sp::padded_offsets(sp::check_only, cu, 8, narrow); });
     CHECK(second == make_status(sp::Kind::value_lost, 0, 1, INT32_MAX, std::int64_t{1} << 31));
-    CHECK(sp::check_padded_offsets(List{0, INT32_MAX - 9, INT32_MAX - 9}, 8, narrow).ok());
-    const sp::Status first = sp::check_padded_offsets(List{0, INT32_MAX - 3, INT32_MAX - 3}, 8, narrow);
+    CHECK(sp::status_of([&] {
+              sp::padded_offsets(sp::check_only, List{0, INT32_MAX - 9, INT32_MAX - 9}, 8, narrow);
+          }).ok());
+    const sp::Status first = sp::status_of([&] {
+        sp::padded_offsets(sp::check_only, List{0, INT32_MAX - 3, INT32_MAX - 3}, 8, narrow);
+    });
     CHECK(first == make_status(sp::Kind::value_lost, 0, 0, INT32_MAX, std::int64_t{1} << 31));
-    CHECK(sp::check_padded_offsets(List{0, 4, INT32_MAX - 3}, 8, sp::Tail::last_document, narrow).kind() ==
-          sp::Kind::value_lost);
+    CHECK(sp::status_of([&] {
+              sp::padded_offsets(sp::check_only, List{0, 4, INT32_MAX - 3}, 8, sp::Tail::last_document, narrow);
+          }).kind() == sp::Kind::value_lost);
     // Nobody's tail is in no offset, so it need not fit.
     CHECK(sp::padded_offsets(thrust::seq, List{0, 4, INT32_MAX - 3}, 8, sp::Tail::nobody, narrow) == std::int64_t{1}
                                                                                                          << 31);
     CHECK(narrow == std::vector<std::int32_t>{0, 4, INT32_MAX - 3});
     CHECK(padded({0, std::int64_t{1} << 40}, 3) == List{0, (std::int64_t{1} << 40) + 2});
     List out(2, -9);
-    CHECK(sp::check_padded_offsets(List{0, INT64_MAX - 1}, 8, out).kind() == sp::Kind::length);
-    CHECK(sp::check_padded_offsets(List{0, INT64_MAX - 1}, 8, sp::Tail::last_document, out).kind() == sp::Kind::length);
-    CHECK(sp::check_padded_offsets(List{0, 1}, INT64_MAX, out).ok());
+    CHECK(sp::status_of([&] {
+              sp::padded_offsets(sp::check_only, List{0, INT64_MAX - 1}, 8, out);
+          }).kind() == sp::Kind::length);
+    CHECK(sp::status_of([&] {
+              sp::padded_offsets(sp::check_only, List{0, INT64_MAX - 1}, 8, sp::Tail::last_document, out);
+          }).kind() == sp::Kind::length);
+    CHECK(sp::status_of([&] { sp::padded_offsets(sp::check_only, List{0, 1}, INT64_MAX, out); }).ok());
     List three(3, -9);
-    CHECK(sp::check_padded_offsets(List{0, 1, 2}, INT64_MAX, three) == make_status(sp::Kind::length, 0, 1, 0, -1));
+    CHECK(sp::status_of([&] {
+              sp::padded_offsets(sp::check_only, List{0, 1, 2}, INT64_MAX, three);
+          }) == make_status(sp::Kind::length, 0, 1, 0, -1));
 }
 
 TEST_CASE("the_last_real_token_of_an_odd_document_counts") {  // case 1

@@ -156,15 +156,19 @@ template <OffsetInteger Int>
     return work;
 }
 
-// The runs of each rank where block b is positions [b width, (b + 1) width) of [0, length); the last one may be short.
+// The runs of each rank where block b is positions [b width, (b + 1) width) of [0, length); the last one may be short. Error: a
+// block that there is not; one that is missing or twice is for RunTable to find.
 [[nodiscard]] inline std::vector<std::vector<Run>> block_runs(const BlockParts& parts, std::int64_t width,
                                                               std::int64_t length) {
     if (width < 1) throw_if_bad(make_status(Kind::policy, 0, 0, 1, width));
     std::vector<std::vector<Run>> runs(parts.size());
     for (std::size_t r = 0; r < parts.size(); ++r) {
         for (const std::int64_t block : parts[r]) {
-            const std::int64_t begin = detail::saturating_product(block, width);
-            runs[r].push_back({begin, 0, (std::min)(width, length - (std::min)(begin, length))});
+            const std::int64_t begin = block < 0 ? INT64_MAX : detail::saturating_product(block, width);
+            if (begin >= length)
+                throw_if_bad(make_status(Kind::table, 0, static_cast<std::int64_t>(runs[r].size()),
+                                         (length - 1) / width, block, static_cast<std::int64_t>(r)));
+            runs[r].push_back({begin, 0, (std::min)(width, length - begin)});
         }
     }
     return runs;

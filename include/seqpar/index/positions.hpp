@@ -76,27 +76,28 @@ struct DocumentPositionWork {
     }
 };
 
-template <Layout L>
-constexpr Status check_layout_and_rank(const L& layout, int rank) {
-    if (const Status status = check(layout); !status.ok()) return status;
-    return check_rank(layout, rank);
+// What every operation that writes an entry for each slot of `rank` asks for; `greatest` is the greatest entry.
+template <Layout L, IndexArray Out>
+void require_slots(const L& layout, int rank, Out& out, std::int64_t greatest) {
+    throw_if_bad(check(layout));
+    throw_if_bad(check_rank(layout, rank));
+    throw_if_bad(check_index_array(out, layout.slots(rank), greatest));
 }
 
-template <class D, OffsetInteger Int, IndexArray Out>
-void write_document_positions(const ExecBase<D>& exec, Offsets<Int> cu_seqlens, Tail tail, Out& out) {
-    run_index_work(
-        Dispatch{}, thrust::detail::derived_cast(exec),
-        DocumentPositionWork<Offsets<Int>, element_of<Out>>{cu_seqlens, tail, view(out).extent(0), line(out)});
+template <class D, class R, class Out>
+void write_document_positions(const ExecBase<D>& exec, R&& cu_seqlens, Tail tail, Out& out) {
+    const auto documents = offsets(std::forward<R>(cu_seqlens));
+    const std::int64_t length = view(out).extent(0);
+    if constexpr (is_host_exec<D>) {
+        throw_if_bad(check_apart(out, documents));
+        throw_if_bad(check_index_array(out, length, length - 1));
+    }
+    run_index_work(Dispatch{}, thrust::detail::derived_cast(exec),
+                   DocumentPositionWork<std::remove_const_t<decltype(documents)>, element_of<Out>>{documents, tail,
+                                                                                                   length, line(out)});
 }
 
 }  // namespace detail
-
-// What positions(…) would throw.
-template <Layout L, IndexArray Out>
-[[nodiscard]] Status check_positions(const L& layout, int rank, Out&& out) {
-    if (const Status status = detail::check_layout_and_rank(layout, rank); !status.ok()) return status;
-    return detail::check_index_array(out, layout.slots(rank), layout.size() - 1);
-}
 
 // out[t] = layout.position(rank, t): what `rank` holds, by position on the padded sequence axis.
 // Shape: out [slots(rank)], int32 or int64. Errors, before anything is written: an illegal layout, a rank outside the
@@ -104,45 +105,20 @@ template <Layout L, IndexArray Out>
 // agree). Synchronises: never. Allocates: never. Launches: none on a host. Reads offsets on: exec's device.
 template <class D, Layout L, IndexArray Out>
 void positions(const detail::ExecBase<D>& exec, const L& layout, int rank, Out&& out) {
-    if constexpr (detail::is_host_exec<D>) throw_if_bad(check_positions(layout, rank, out));
+    if constexpr (detail::is_host_exec<D>) detail::require_slots(layout, rank, out, layout.size() - 1);
     detail::run_index_work(
         detail::Dispatch{}, thrust::detail::derived_cast(exec),
         detail::PositionWork<L, element_of<Out>>{layout, rank, layout.slots(rank), detail::line(out)});
-}
-
-// What sources(…) would throw.
-template <Layout L, IndexArray Out>
-[[nodiscard]] Status check_sources(const L& layout, int rank, Out&& out) {
-    if (const Status status = detail::check_layout_and_rank(layout, rank); !status.ok()) return status;
-    return detail::check_index_array(out, layout.slots(rank), layout.source_size() - 1);
 }
 
 // out[t] = layout.source(layout.position(rank, t)): what `rank` holds, by index in the unpadded array; -1 for a pad
 // slot. Shape, errors and contract line: as positions.
 template <class D, Layout L, IndexArray Out>
 void sources(const detail::ExecBase<D>& exec, const L& layout, int rank, Out&& out) {
-    if constexpr (detail::is_host_exec<D>) throw_if_bad(check_sources(layout, rank, out));
+    if constexpr (detail::is_host_exec<D>) detail::require_slots(layout, rank, out, layout.source_size() - 1);
     detail::run_index_work(
         detail::Dispatch{}, thrust::detail::derived_cast(exec),
         detail::SourceWork<L, element_of<Out>>{layout, rank, layout.slots(rank), 0, detail::line(out)});
-}
-
-// What document_positions(…) would throw. With a Tail the offsets may end before `out` does.
-template <OffsetArray R, IndexArray Out>
-[[nodiscard]] Status check_document_positions(R&& cu_seqlens, Out&& out) {
-    const auto borrowed = offsets(cu_seqlens);
-    const std::int64_t length = view(out).extent(0);
-    if (const Status status = check(borrowed, length); !status.ok()) return status;
-    if (const Status status = detail::check_apart(out, borrowed); !status.ok()) return status;
-    return detail::check_index_array(out, length, length - 1);
-}
-template <OffsetArray R, IndexArray Out>
-[[nodiscard]] Status check_document_positions(R&& cu_seqlens, Tail, Out&& out) {
-    const auto borrowed = offsets(cu_seqlens);
-    const std::int64_t length = view(out).extent(0);
-    if (const Status status = detail::check_with_tail(borrowed, length); !status.ok()) return status;
-    if (const Status status = detail::check_apart(out, borrowed); !status.ok()) return status;
-    return detail::check_index_array(out, length, length - 1);
 }
 
 // out[p] = p - cu_seqlens[document of p]: positions counted from 0 inside each document, over the whole sequence.
@@ -152,16 +128,17 @@ template <OffsetArray R, IndexArray Out>
 // Reads offsets on: exec's device.
 template <class D, BorrowedOffsets R, IndexArray Out>
 void document_positions(const detail::ExecBase<D>& exec, R&& cu_seqlens, Out&& out) {
-    if constexpr (detail::is_host_exec<D>) throw_if_bad(check_document_positions(cu_seqlens, out));
-    detail::write_document_positions(exec, offsets(std::forward<R>(cu_seqlens)), Tail::nobody, out);
+    if constexpr (detail::is_host_exec<D>) throw_if_bad(check(offsets(cu_seqlens), view(out).extent(0)));
+    detail::write_document_positions(exec, std::forward<R>(cu_seqlens), Tail::nobody, out);
 }
 
 // The same where the offsets may end before the sequence does. The tail after them counts on from the last document
 // that is not empty (Tail::last_document), from 0 (Tail::own_document), or has position 0 throughout (Tail::nobody).
 template <class D, BorrowedOffsets R, IndexArray Out>
 void document_positions(const detail::ExecBase<D>& exec, R&& cu_seqlens, Tail tail, Out&& out) {
-    if constexpr (detail::is_host_exec<D>) throw_if_bad(check_document_positions(cu_seqlens, tail, out));
-    detail::write_document_positions(exec, offsets(std::forward<R>(cu_seqlens)), tail, out);
+    if constexpr (detail::is_host_exec<D>)
+        throw_if_bad(detail::check_with_tail(offsets(cu_seqlens), view(out).extent(0)));
+    detail::write_document_positions(exec, std::forward<R>(cu_seqlens), tail, out);
 }
 
 }  // namespace seqpar

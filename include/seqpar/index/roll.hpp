@@ -70,15 +70,6 @@ constexpr std::int64_t bounded(std::int64_t by, std::int64_t length) {
 
 }  // namespace detail
 
-// What roll_index(…) inside documents would throw.
-template <Layout L, OffsetArray R, IndexArray Out>
-[[nodiscard]] Status check_roll_index(const L& layout, int rank, R&& cu_seqlens, std::int64_t, Out&& out) {
-    const auto borrowed = offsets(cu_seqlens);
-    if (const Status status = check_positions(layout, rank, out); !status.ok()) return status;
-    if (const Status status = detail::check_with_tail(borrowed, layout.size()); !status.ok()) return status;
-    return detail::check_apart(out, borrowed);
-}
-
 // The position whose value each slot of `rank` holds once every document is rolled by `by`, as torch.roll counts:
 // position p gets that of p - by, so by = -1 brings the next token (MTP); -1 where that lies in no or another document.
 // Positions after the last offset belong to nobody and get -1. Positions are those of the padded axis. The move is
@@ -89,8 +80,12 @@ template <Layout L, OffsetArray R, IndexArray Out>
 template <class D, Layout L, BorrowedOffsets R, IndexArray Out>
 void roll_index(const detail::ExecBase<D>& exec, const L& layout, int rank, R&& cu_seqlens, std::int64_t by,
                 Out&& out) {
-    if constexpr (detail::is_host_exec<D>) throw_if_bad(check_roll_index(layout, rank, cu_seqlens, by, out));
     const auto documents = offsets(std::forward<R>(cu_seqlens));
+    if constexpr (detail::is_host_exec<D>) {
+        detail::require_slots(layout, rank, out, layout.size() - 1);
+        throw_if_bad(detail::check_with_tail(documents, layout.size()));
+        throw_if_bad(detail::check_apart(out, documents));
+    }
     detail::run_index_work(
         detail::Dispatch{}, thrust::detail::derived_cast(exec),
         detail::RollWork<L, std::remove_const_t<decltype(documents)>, element_of<Out>>{
@@ -100,7 +95,7 @@ void roll_index(const detail::ExecBase<D>& exec, const L& layout, int rank, R&& 
 // The same where the sequence is one document.
 template <class D, Layout L, IndexArray Out>
 void roll_index(const detail::ExecBase<D>& exec, const L& layout, int rank, std::int64_t by, Out&& out) {
-    if constexpr (detail::is_host_exec<D>) throw_if_bad(check_positions(layout, rank, out));
+    if constexpr (detail::is_host_exec<D>) detail::require_slots(layout, rank, out, layout.size() - 1);
     detail::run_index_work(
         detail::Dispatch{}, thrust::detail::derived_cast(exec),
         detail::RollWork<L, detail::OneDocument, element_of<Out>>{
@@ -111,7 +106,7 @@ void roll_index(const detail::ExecBase<D>& exec, const L& layout, int rank, std:
 // roll. Shape, errors and contract line: as positions.
 template <class D, Layout L, IndexArray Out>
 void circular_roll_index(const detail::ExecBase<D>& exec, const L& layout, int rank, std::int64_t by, Out&& out) {
-    if constexpr (detail::is_host_exec<D>) throw_if_bad(check_positions(layout, rank, out));
+    if constexpr (detail::is_host_exec<D>) detail::require_slots(layout, rank, out, layout.size() - 1);
     const std::int64_t length = layout.size() < 1 ? 1 : layout.size();
     detail::run_index_work(detail::Dispatch{}, thrust::detail::derived_cast(exec),
                            detail::CircleWork<L, element_of<Out>>{layout, rank, (by % length + length) % length,

@@ -60,7 +60,8 @@ concept OffsetRange = requires(R& range) {
 };
 
 template <class R>
-concept BorrowedOffsetRange = OffsetRange<std::remove_reference_t<R>> &&
+concept BorrowedOffsetRange =
+    OffsetRange<std::remove_reference_t<R>> &&
     (std::is_lvalue_reference_v<R> || std::ranges::enable_borrowed_range<std::remove_cvref_t<R>>);
 
 }  // namespace detail
@@ -80,9 +81,11 @@ template <OffsetInteger Int>
     return borrowed;
 }
 
-// Whether `cu_seqlens` begin at 0, never decrease and end at `total`. Reads them once. `array` is what the Status names.
-template <OffsetInteger Int>
-[[nodiscard]] SEQPAR_HD constexpr Status check(Offsets<Int> cu_seqlens, std::int64_t total, int array = 0) {
+namespace detail {
+
+// check(…) below, for whatever has count() entries.
+template <class Entries>
+SEQPAR_HD constexpr Status check_entries(const Entries& cu_seqlens, std::int64_t total, int array) {
     const std::int64_t count = cu_seqlens.count();
     if (count < 1 || (count == 1 && total != 0)) return make_status(Kind::offsets_count, array, 0, 2, count);
     if (cu_seqlens[0] != 0) return make_status(Kind::offsets_first, array, 0, 0, cu_seqlens[0]);
@@ -93,6 +96,14 @@ template <OffsetInteger Int>
     }
     if (cu_seqlens[count - 1] != total) return make_status(Kind::offsets_total, array, 0, total, cu_seqlens[count - 1]);
     return {};
+}
+
+}  // namespace detail
+
+// Whether `cu_seqlens` begin at 0, never decrease and end at `total`. Reads them once. `array` is what the Status names.
+template <OffsetInteger Int>
+[[nodiscard]] SEQPAR_HD constexpr Status check(Offsets<Int> cu_seqlens, std::int64_t total, int array = 0) {
+    return detail::check_entries(cu_seqlens, total, array);
 }
 
 }  // namespace seqpar
