@@ -225,6 +225,8 @@ TEST_CASE("order conversions as docs/trainers.md spells them") {
     List undo(12);
     List redo(12);
     List next(6);
+    const List ids = test::range(100, 112);
+    List next_ids(6);
 
     // [order]
     sp::restore_index(thrust::seq, layout, undo);                                    // whole[j] = gathered[undo[j]]
@@ -233,6 +235,11 @@ TEST_CASE("order conversions as docs/trainers.md spells them") {
     sp::roll_index(thrust::seq, layout, 0, cu, -1, next);                            // MTP: whose value a slot gets
     const auto halo = sp::halo_positions(layout, 0, sp::Side::left, 2, sp::offsets(cu));  // convolutions
     const auto crossing = sp::halo_positions(layout, 0, sp::Side::left, 2);               // the same across documents
+    const auto after =
+        sp::halo_positions(layout, 0, sp::Side::right, 1, sp::offsets(cu));  // all that a roll by -1 lacks
+
+    // Each of these arrays is a move too, along any axis of any array: -1 gets the fill.
+    sp::shard(thrust::seq, sp::indexed(next, S), 0, ids, sp::axis<0>, next_ids, -100);
     // [order]
 
     CHECK(undo == List{0, 1, 6, 7, 8, 9, 2, 3, 4, 10, 11, 5});
@@ -241,6 +248,8 @@ TEST_CASE("order conversions as docs/trainers.md spells them") {
     CHECK(next == List{1, 2, 7, -1, 9, -1});
     CHECK(halo == List{-1, -1, 4, 5, -1, -1, 9, 10});
     CHECK(crossing == List{-1, -1, 4, 5, 6, 7, 9, 10});
+    CHECK(after == List{2, -1, 9, -1});
+    CHECK(next_ids == List{101, 102, 107, -100, 109, -100});
 }
 
 namespace {
