@@ -227,12 +227,14 @@ TEST_CASE("order conversions as docs/trainers.md spells them") {
     List next(6);
     const List ids = test::range(100, 112);
     List next_ids(6);
+    List circle(6);
 
     // [order]
     sp::restore_index(thrust::seq, layout, undo);                                    // whole[j] = gathered[undo[j]]
     sp::gather_index(thrust::seq, layout, redo);                                     // the way back, all ranks joined
     const sp::RelayoutPlan plan = sp::relayout(layout, sp::Contiguous{}(S, cp), 0);  // one all-to-all: slots and splits
     sp::roll_index(thrust::seq, layout, 0, cu, -1, next);                            // MTP: whose value a slot gets
+    sp::circular_roll_index(thrust::seq, layout, 0, -1, circle);                     // the same in a circle
     const auto halo = sp::halo_positions(layout, 0, sp::Side::left, 2, sp::offsets(cu));  // convolutions
     const auto crossing = sp::halo_positions(layout, 0, sp::Side::left, 2);               // the same across documents
     const auto after =
@@ -246,6 +248,7 @@ TEST_CASE("order conversions as docs/trainers.md spells them") {
     CHECK(redo == List{0, 1, 6, 7, 8, 11, 2, 3, 4, 5, 9, 10});
     CHECK(plan.send_splits == List{2, 4});
     CHECK(next == List{1, 2, 7, -1, 9, -1});
+    CHECK(circle == List{1, 2, 7, 8, 9, 0});
     CHECK(halo == List{-1, -1, 4, 5, -1, -1, 9, 10});
     CHECK(crossing == List{-1, -1, 4, 5, 6, 7, 9, 10});
     CHECK(after == List{2, -1, 9, -1});
