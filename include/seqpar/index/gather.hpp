@@ -55,10 +55,8 @@ void gather_index(const detail::ExecBase<D>& exec, const L& layout, Out&& out) {
     }
     std::int64_t begin = 0;
     for (int rank = 0; rank < layout.ranks(); ++rank) {
-        const std::int64_t slots = layout.slots(rank);
-        detail::run_index_work(detail::Dispatch{}, thrust::detail::derived_cast(exec),
-                               detail::SourceWork<L, element_of<Out>>{layout, rank, slots, begin, detail::line(out)});
-        begin += slots;
+        detail::write_slots<true>(exec, layout, rank, begin, out);
+        begin += layout.slots(rank);
     }
 }
 

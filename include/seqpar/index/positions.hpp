@@ -11,24 +11,9 @@ namespace seqpar {
 
 namespace detail {
 
-template <Layout L, class T>
-struct PositionWork {
-    L layout;
-    int rank;
-    std::int64_t total;  // slots
-    Line<T> out;
-
-    SEQPAR_HD constexpr void operator()(std::int64_t first, std::int64_t last) const {
-        auto cursor = seqpar::runs(layout, rank, first, last);
-        Run run;
-        while (cursor.next(run))
-            write_count(out, run.slot, run.length, run.position);
-    }
-};
-
-// As PositionWork, by source; pad slots get -1. Slot t is written to out[offset + t].
-template <Layout L, class T>
-struct SourceWork {
+// The position of slot t, or by_source its source (pad slots get -1), is written to out[offset + t].
+template <bool by_source, Layout L, class T>
+struct SlotWork {
     L layout;
     int rank;
     std::int64_t total;  // slots
@@ -36,10 +21,17 @@ struct SourceWork {
     Line<T> out;
 
     SEQPAR_HD constexpr void operator()(std::int64_t first, std::int64_t last) const {
-        auto cursor = source_runs(layout, rank, first, last);
+        if constexpr (by_source) {
+            write(source_runs(layout, rank, first, last));
+        } else {
+            write(seqpar::runs(layout, rank, first, last));
+        }
+    }
+    template <class Cursor>
+    SEQPAR_HD constexpr void write(Cursor cursor) const {
         Run run;
         while (cursor.next(run)) {
-            if (is_padded<L> && run.position < 0) {
+            if (by_source && is_padded<L> && run.position < 0) {
                 write_value(out, offset + run.slot, run.length, T{-1});
             } else {
                 write_count(out, offset + run.slot, run.length, run.position);
@@ -47,6 +39,13 @@ struct SourceWork {
         }
     }
 };
+
+// All slots of `rank` at once.
+template <bool by_source, class D, Layout L, IndexArray Out>
+void write_slots(const ExecBase<D>& exec, const L& layout, int rank, std::int64_t offset, Out& out) {
+    run_index_work(Dispatch{}, thrust::detail::derived_cast(exec),
+                   SlotWork<by_source, L, element_of<Out>>{layout, rank, layout.slots(rank), offset, line(out)});
+}
 
 // Entry p of document [begin, end) gets p - begin. What comes after the last document is a tail, see
 // document_positions.
@@ -106,9 +105,7 @@ void write_document_positions(const ExecBase<D>& exec, R&& cu_seqlens, Tail tail
 template <class D, Layout L, IndexArray Out>
 void positions(const detail::ExecBase<D>& exec, const L& layout, int rank, Out&& out) {
     if constexpr (detail::is_host_exec<D>) detail::require_slots(layout, rank, out, layout.size() - 1);
-    detail::run_index_work(
-        detail::Dispatch{}, thrust::detail::derived_cast(exec),
-        detail::PositionWork<L, element_of<Out>>{layout, rank, layout.slots(rank), detail::line(out)});
+    detail::write_slots<false>(exec, layout, rank, 0, out);
 }
 
 // out[t] = layout.source(layout.position(rank, t)): what `rank` holds, by index in the unpadded array; -1 for a pad
@@ -116,9 +113,7 @@ void positions(const detail::ExecBase<D>& exec, const L& layout, int rank, Out&&
 template <class D, Layout L, IndexArray Out>
 void sources(const detail::ExecBase<D>& exec, const L& layout, int rank, Out&& out) {
     if constexpr (detail::is_host_exec<D>) detail::require_slots(layout, rank, out, layout.source_size() - 1);
-    detail::run_index_work(
-        detail::Dispatch{}, thrust::detail::derived_cast(exec),
-        detail::SourceWork<L, element_of<Out>>{layout, rank, layout.slots(rank), 0, detail::line(out)});
+    detail::write_slots<true>(exec, layout, rank, 0, out);
 }
 
 // out[p] = p - cu_seqlens[document of p]: positions counted from 0 inside each document, over the whole sequence.
