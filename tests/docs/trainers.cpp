@@ -123,8 +123,9 @@ TEST_CASE("padding as docs/trainers.md spells it") {
     const std::int64_t usual = sp::customary_multiple(cp, tp);          // 2 cp tp
     const std::int64_t fp8 = sp::block_multiple(cp, tp, 16, sp::MatrixInput::cp_shard);
 
-    const std::int64_t S = sp::padded_offsets(thrust::seq, real, usual, cu);     // every document
-    sp::padded_offsets(thrust::seq, cu, 16, sp::Tail::last_document, extended);  // the sequence, at its end
+    const std::int64_t S = sp::padded_offsets(thrust::seq, real, usual, cu);       // every document
+    sp::extended_offsets(thrust::seq, cu, 24, sp::Tail::last_document, extended);  // the sequence, to a length
+    sp::padded_offsets(thrust::seq, cu, 16, sp::Tail::last_document, extended);    // the sequence, at its end
     sp::padded_offsets(thrust::seq, cu, 16, sp::Tail::own_document, own);
     sp::padded_offsets(thrust::seq, cu, 16, sp::Tail::nobody, nobody);
     sp::fixed_offsets(thrust::seq, cu, fixed);  // CUDA graphs: the last repeats

@@ -67,6 +67,27 @@ TEST_CASE("the sequence grows at its end, and the caller says who owns the tail"
     CHECK(padded({0, 0}, 8, sp::Tail::own_document, 0) == List{0, 0, 0});
 }
 
+TEST_CASE("the sequence grows to a given length, and a longer one is an error") {
+    const List cu{0, 5, 12, 12};
+    List out(4, -9), own(5, -9);
+    sp::extended_offsets(thrust::seq, cu, 20, sp::Tail::last_document, out);
+    CHECK(out == List{0, 5, 20, 20});
+    sp::extended_offsets(thrust::seq, cu, 20, sp::Tail::nobody, out);
+    CHECK(out == cu);
+    sp::extended_offsets(thrust::seq, cu, 20, sp::Tail::own_document, own);
+    CHECK(own == List{0, 5, 12, 12, 20});
+    sp::extended_offsets(thrust::seq, cu, 12, sp::Tail::last_document, out);
+    CHECK(out == cu);
+    const auto kind_of = [&](const List& offsets, std::int64_t length) {
+        return refused([&](auto& exec) { sp::extended_offsets(exec, offsets, length, sp::Tail::last_document, out); })
+            .kind();
+    };
+    CHECK(kind_of(cu, 11) == sp::Kind::offsets_total);
+    CHECK(kind_of(List{0, 5, 4, 12}, 20) == sp::Kind::offsets_order);
+    CHECK(kind_of(List{0, 5}, 20) == sp::Kind::axis_extent);
+    CHECK(out == cu);
+}
+
 TEST_CASE("per-document and whole-sequence padding compose") {
     // 8-bit formats in one trainer: each document to lcm(16, 2 P T), then the last one until the total is a multiple of
     // 128 * 2 P T. Here P = T = 1.

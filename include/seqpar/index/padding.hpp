@@ -58,12 +58,15 @@ struct ResizeWork {
     }
 };
 
-template <OffsetInteger Int, IndexArray Out>
-void require_padding(Offsets<Int> cu_seqlens, std::int64_t multiple, Out& out, std::int64_t count) {
+template <OffsetInteger Int>
+void require_paddable(Offsets<Int> cu_seqlens, std::int64_t multiple) {
     if (multiple < 1) throw_if_bad(make_status(Kind::policy, 0, 0, 1, multiple));
     throw_if_bad(check(cu_seqlens, cu_seqlens.last()));
+}
+template <OffsetInteger Int, IndexArray Out>
+void require_output(Offsets<Int> cu_seqlens, Out& out, std::int64_t count, std::int64_t greatest) {
     throw_if_bad(check_apart(out, cu_seqlens));
-    throw_if_bad(check_index_array(out, count, 0));
+    throw_if_bad(check_index_array(out, count, greatest));
 }
 
 template <class D, OffsetInteger Int, IndexArray Out>
@@ -84,7 +87,8 @@ template <class D, OffsetArray R, IndexArray Out>
     requires detail::HostExec<D>
 std::int64_t padded_offsets(const detail::ExecBase<D>&, R&& cu_seqlens, std::int64_t multiple, Out&& out) {
     const auto borrowed = offsets(cu_seqlens);
-    detail::require_padding(borrowed, multiple, out, borrowed.count());
+    detail::require_paddable(borrowed, multiple);
+    detail::require_output(borrowed, out, borrowed.count(), 0);
     const auto to = detail::line(out);
     const std::int64_t most = (std::numeric_limits<element_of<Out>>::max)();
     std::int64_t sum = 0;
@@ -103,23 +107,33 @@ std::int64_t padded_offsets(const detail::ExecBase<D>&, R&& cu_seqlens, std::int
     return sum;
 }
 
-// The documents stay as they are and the sequence grows at its end until its length is a multiple of `multiple`; `tail`
-// says who owns the growth, see Tail. Returns the new length, also where it passes 32 bits or is no offset
-// (Tail::nobody). Last offsets that repeat (fixed capacity) move together, so that the growth goes to the last document
-// that is not empty. Shapes: out [documents + 1], with Tail::own_document [documents + 2], also where the tail is
-// empty. Errors and contract line: as above.
+// The documents stay as they are and the sequence grows at its end to `length`; `tail` says who owns the growth, see Tail. Last
+// offsets that repeat (fixed capacity) move together, so that the growth goes to the last document that is not empty. Shapes: out
+// [documents + 1], with Tail::own_document [documents + 2], also where the tail is empty. Errors and contract line: as above, and
+// a sequence that is longer than `length`.
+template <class D, OffsetArray R, IndexArray Out>
+    requires detail::HostExec<D>
+void extended_offsets(const detail::ExecBase<D>& exec, R&& cu_seqlens, std::int64_t length, Tail tail, Out&& out) {
+    const auto borrowed = offsets(cu_seqlens);
+    throw_if_bad(detail::check_with_tail(borrowed, length));
+    const std::int64_t end = borrowed.last();
+    detail::require_output(borrowed, out, borrowed.count() + (tail == Tail::own_document ? 1 : 0),
+                           tail == Tail::nobody ? end : length);
+    detail::resize(exec, borrowed, tail == Tail::last_document ? length : end, length, out);
+}
+
+// The same, where the length is the next multiple of `multiple`. Returns it, also where it passes 32 bits or is no offset
+// (Tail::nobody).
 template <class D, OffsetArray R, IndexArray Out>
     requires detail::HostExec<D>
 std::int64_t padded_offsets(const detail::ExecBase<D>& exec, R&& cu_seqlens, std::int64_t multiple, Tail tail,
                             Out&& out) {
     const auto borrowed = offsets(cu_seqlens);
-    detail::require_padding(borrowed, multiple, out, borrowed.count() + (tail == Tail::own_document ? 1 : 0));
-    const std::int64_t end = borrowed.last();
-    std::int64_t total = 0;
-    if (!detail::add_padded(end, multiple, total)) throw_if_bad(make_status(Kind::length, 0, 0, 0, -1));
-    throw_if_bad(detail::check_fits<element_of<Out>>(tail == Tail::nobody ? end : total));
-    detail::resize(exec, borrowed, tail == Tail::last_document ? total : end, total, out);
-    return total;
+    detail::require_paddable(borrowed, multiple);
+    std::int64_t length = 0;
+    if (!detail::add_padded(borrowed.last(), multiple, length)) throw_if_bad(make_status(Kind::length, 0, 0, 0, -1));
+    extended_offsets(exec, borrowed, length, tail, out);
+    return length;
 }
 
 // The same documents as an array of as many offsets as `out` has, whatever the batch: the last one repeats (a CUDA graph
@@ -133,8 +147,7 @@ void fixed_offsets(const detail::ExecBase<D>& exec, R&& cu_seqlens, Out&& out) {
     const std::int64_t room = view(out).extent(0);
     throw_if_bad(check(borrowed, end));
     if (borrowed.count() > room) throw_if_bad(make_status(Kind::offsets_count, 0, 0, room, borrowed.count()));
-    throw_if_bad(detail::check_apart(out, borrowed));
-    throw_if_bad(detail::check_index_array(out, room, end));
+    detail::require_output(borrowed, out, room, end);
     detail::resize(exec, borrowed, end, end, out);
 }
 
