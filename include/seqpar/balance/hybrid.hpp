@@ -24,17 +24,23 @@ namespace seqpar {
 
 namespace detail {
 
+struct HybridSample {
+    std::int64_t number;
+    std::int64_t length;
+    int ranks;                                                                 // needed
+    double work;                                                               // of each of them
+    bool operator<(const HybridSample& b) const { return length > b.length; }  // the longest first
+};
+
 // Neighbouring ranks that run the same samples, and the work of each.
 struct SampleGroup {
     int ranks;
     double load;
-    std::vector<std::int64_t> samples;
+    std::vector<HybridSample> samples;
 };
 
 // A micro batch that is being filled: groups from rank 0 on, then idle ranks.
 struct HybridFill {
-    std::span<const int> needed;   // ranks of a sample
-    std::span<const double> work;  // of a sample, for each of its ranks
     int ranks;
     int idle;
     std::vector<SampleGroup> groups;
@@ -46,21 +52,17 @@ struct HybridFill {
         }
         return best;
     }
-    bool takes(std::int64_t sample) const {
-        const int size = needed[static_cast<std::size_t>(sample)];
-        return idle >= size || least_loaded(size) < groups.size();
-    }
+    bool takes(const HybridSample& s) const { return idle >= s.ranks || least_loaded(s.ranks) < groups.size(); }
     // To a new group while there are idle ranks, else to the least loaded one of the sample's size.
-    void add(std::int64_t sample) {
-        const int size = needed[static_cast<std::size_t>(sample)];
-        std::size_t group = least_loaded(size);
-        if (idle >= size && (group == groups.size() || groups[group].load > 0)) {
+    void add(const HybridSample& s) {
+        std::size_t group = least_loaded(s.ranks);
+        if (idle >= s.ranks && (group == groups.size() || groups[group].load > 0)) {
             group = groups.size();
-            groups.push_back({size, 0, {}});
-            idle -= size;
+            groups.push_back({s.ranks, 0, {}});
+            idle -= s.ranks;
         }
-        groups[group].load += work[static_cast<std::size_t>(sample)];
-        groups[group].samples.push_back(sample);
+        groups[group].load += s.work;
+        groups[group].samples.push_back(s);
     }
     double most() const {
         double load = 0;
@@ -77,7 +79,7 @@ struct HybridFill {
     bool even() const { return slack() <= 0.05 * most(); }
 
     // Where no rank is idle: takes the last sample of the most loaded group away while that lessens the slack.
-    void trim(std::vector<std::int64_t>& rest) {
+    void trim(std::vector<HybridSample>& rest) {
         while (idle == 0 && !even() && slack() < most()) {
             std::size_t top = 0;
             while (groups[top].load < most())
@@ -86,7 +88,7 @@ struct HybridFill {
             if (group.samples.size() < 2) return;
             const double before = group.load;
             const double slack_before = slack();
-            group.load -= work[static_cast<std::size_t>(group.samples.back())];
+            group.load -= group.samples.back().work;
             if (slack() >= slack_before) {
                 group.load = before;
                 return;
@@ -110,28 +112,25 @@ struct HybridFill {
     }
 };
 
-// Cuts samples in order of length into stretches of about equal work, as many as there are sizes: where each begins and, last,
-// the number of samples.
-inline std::vector<std::size_t> equal_work(std::span<const std::int64_t> samples, std::span<const int> needed,
-                                           std::span<const double> work) {
+// Cuts samples into stretches of about equal work, as many as there are sizes: where each begins and, last, their number.
+inline std::vector<std::size_t> equal_work(std::span<const HybridSample> samples) {
     unsigned seen = 0;  // the sizes, each a power of 2
     double total = 0;
-    for (const std::int64_t sample : samples) {
-        seen |= static_cast<unsigned>(needed[static_cast<std::size_t>(sample)]);
-        total += work[static_cast<std::size_t>(sample)];
+    for (const HybridSample& s : samples) {
+        seen |= static_cast<unsigned>(s.ranks);
+        total += s.work;
     }
     const auto sizes = static_cast<std::size_t>(std::popcount(seen));
     const double most = total / static_cast<double>(sizes) * 1.1;
     std::vector<std::size_t> ends{0};
     double sum = 0;
     for (std::size_t i = 0; i < samples.size(); ++i) {
-        const double next = work[static_cast<std::size_t>(samples[i])];
         // Each stretch that is closed counts twice against the rest: so the scheduler does.
-        if (i > ends.back() && (sum + next > most || samples.size() - i + 2 * (ends.size() - 1) <= sizes)) {
+        if (i > ends.back() && (sum + samples[i].work > most || samples.size() - i + 2 * (ends.size() - 1) <= sizes)) {
             ends.push_back(i);
             sum = 0;
         }
-        sum += next;
+        sum += samples[i].work;
     }
     ends.push_back(samples.size());
     return ends;
@@ -145,20 +144,18 @@ inline std::vector<std::size_t> equal_work(std::span<const std::int64_t> samples
 // lists it gives. Errors: a sample for more ranks than there are; ranks that cannot all be used by doubling (no power of 2).
 [[nodiscard]] inline std::vector<BlockParts> hybrid_parts(std::span<const std::int64_t> lengths,
                                                           std::int64_t max_tokens_per_rank, int ranks) {
-    std::vector<int> needed;
-    std::vector<double> work;
+    std::vector<detail::HybridSample> rest;
     for (const std::int64_t length : lengths) {
-        needed.push_back(ranks_needed(length, max_tokens_per_rank, ranks, static_cast<std::int64_t>(needed.size())));
-        work.push_back(static_cast<double>(length) * static_cast<double>(length) / needed.back());
+        const auto number = static_cast<std::int64_t>(rest.size());
+        const int needed = ranks_needed(length, max_tokens_per_rank, ranks, number);
+        rest.push_back({number, length, needed, static_cast<double>(length) * static_cast<double>(length) / needed});
     }
-    std::vector<std::int64_t> rest = detail::numbers(lengths.size());
-    std::stable_sort(rest.begin(), rest.end(), detail::MoreWork{{lengths}});
+    std::stable_sort(rest.begin(), rest.end());
     std::vector<BlockParts> plan;
     while (!rest.empty()) {
-        const std::vector<std::size_t> ends = detail::equal_work(rest, needed, work);
+        const std::vector<std::size_t> ends = detail::equal_work(rest);
         std::vector<std::size_t> heads(ends.begin(), ends.end() - 1);
-        detail::HybridFill fill{needed, work, ranks, ranks, {}};
-        const int first_size = needed[static_cast<std::size_t>(rest.front())];
+        detail::HybridFill fill{ranks, ranks, {}};
         bool smaller = false;  // a sample of fewer ranks than the first was placed: from then on even loads are enough
         std::size_t placed = 0;
         while (placed < rest.size() && !(smaller && fill.even())) {
@@ -166,12 +163,12 @@ inline std::vector<std::size_t> equal_work(std::span<const std::int64_t> samples
             while (s < heads.size() && (heads[s] == ends[s + 1] || !fill.takes(rest[heads[s]])))
                 ++s;
             if (s == heads.size()) break;
-            const std::int64_t sample = rest[heads[s]++];
-            fill.add(sample);
-            smaller = smaller || needed[static_cast<std::size_t>(sample)] < first_size;
+            fill.add(rest[heads[s]]);
+            smaller = smaller || rest[heads[s]].ranks < rest.front().ranks;
+            ++heads[s];
             ++placed;
         }
-        std::vector<std::int64_t> left;
+        std::vector<detail::HybridSample> left;
         for (std::size_t s = 0; s < heads.size(); ++s) {
             for (std::size_t i = heads[s]; i < ends[s + 1]; ++i)
                 left.push_back(rest[i]);
@@ -180,8 +177,12 @@ inline std::vector<std::size_t> equal_work(std::span<const std::int64_t> samples
         fill.widen();
         rest = std::move(left);
         BlockParts& parts = plan.emplace_back();
-        for (const detail::SampleGroup& group : fill.groups)
-            parts.insert(parts.end(), static_cast<std::size_t>(group.ranks), group.samples);
+        for (const detail::SampleGroup& group : fill.groups) {
+            std::vector<std::int64_t> numbers;
+            for (const detail::HybridSample& s : group.samples)
+                numbers.push_back(s.number);
+            parts.insert(parts.end(), static_cast<std::size_t>(group.ranks), numbers);
+        }
     }
     return plan;
 }
