@@ -27,7 +27,7 @@ List naive(const List& ids, const List& cu, std::int64_t by, std::int64_t ignore
 template <class L>
 List shard_of(const List& labels, const L& layout, int rank) {
     std::vector<std::int32_t> index(static_cast<std::size_t>(layout.slots(rank)));
-    sp::gather_index(thrust::seq, layout, rank, index);
+    sp::sources(thrust::seq, layout, rank, index);
     return gathered(labels, index, -100);
 }
 

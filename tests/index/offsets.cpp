@@ -13,7 +13,7 @@ namespace {
 template <class L>
 List shard_of(const L& layout, int rank) {
     List index(static_cast<std::size_t>(layout.slots(rank)));
-    sp::gather_index(thrust::seq, layout, rank, index);
+    sp::sources(thrust::seq, layout, rank, index);
     return index;
 }
 

@@ -164,8 +164,8 @@ TEST_CASE("the_last_real_token_of_an_odd_document_counts") {  // case 1
     CHECK(up == List{0, 8});
     const auto layout = sp::padded(sp::packed(sp::ZigZag{}, up, 8, 2), real, up, 7);
     std::vector<std::int32_t> first(4), second(4);
-    sp::gather_index(thrust::seq, layout, 0, first);
-    sp::gather_index(thrust::seq, layout, 1, second);
+    sp::sources(thrust::seq, layout, 0, first);
+    sp::sources(thrust::seq, layout, 1, second);
     CHECK(first == std::vector<std::int32_t>{0, 1, 6, -1});
     CHECK(second == std::vector<std::int32_t>{2, 3, 4, 5});
 }
@@ -206,11 +206,11 @@ TEST_CASE("padding_is_there_by_value_not_because_an_array_is") {  // case 25
     CHECK(sp::has_padding(cu, up));
     const auto one = sp::padded(sp::packed(sp::ZigZag{}, cu, 8, 1), cu, same, 8);
     List index(8);
-    sp::gather_index(thrust::seq, one, 0, index);
+    sp::sources(thrust::seq, one, 0, index);
     CHECK(index == range(0, 8));
     const auto two = sp::padded(sp::packed(sp::ZigZag{}, cu, 8, 2), cu, same, 8);
     List first(4);
-    sp::gather_index(thrust::seq, two, 0, first);
+    sp::sources(thrust::seq, two, 0, first);
     CHECK(first == List{0, 3, 4, 7});
 }
 
@@ -218,7 +218,7 @@ TEST_CASE("absent_padded_offsets_mean_the_real_ones") {  // case 26
     const List cu{0, 4, 12};
     const auto layout = sp::packed(sp::ZigZag{}, cu, 12, 2);
     List index(6), local(3);
-    sp::gather_index(thrust::seq, layout, 0, index);
+    sp::sources(thrust::seq, layout, 0, index);
     sp::local_offsets(thrust::seq, layout, local);
     CHECK(index == List{0, 3, 4, 5, 10, 11});
     CHECK(local == List{0, 2, 6});

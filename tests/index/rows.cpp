@@ -198,7 +198,7 @@ TEST_CASE("counting commutes with splitting: the rows of a shard are a shard of 
             std::vector<int> seen(ids.size(), 0);
             for (int rank = 0; rank < layout.ranks(); ++rank) {
                 Ints index(static_cast<std::size_t>(layout.slots(rank)));
-                sp::gather_index(thrust::seq, layout, rank, index);
+                sp::sources(thrust::seq, layout, rank, index);
                 for (const std::int32_t source : index) {
                     if (source < 0) continue;
                     const std::int32_t row = rows[static_cast<std::size_t>(source)];
@@ -355,7 +355,7 @@ TEST_CASE("rows_are_counted_on_the_whole_stream_before_the_split") {  // case 76
     const auto layout = sp::ZigZag{}(8, 2);
     const auto shard_of = [&](int rank) {
         Ints index(4);
-        sp::gather_index(thrust::seq, layout, rank, index);
+        sp::sources(thrust::seq, layout, rank, index);
         return gathered(rows, index);
     };
     CHECK(shard_of(0) == List{-1, 0, -1, -1});

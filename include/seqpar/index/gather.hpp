@@ -1,4 +1,4 @@
-// Index arrays that gather a shard from the whole array, and that restore the whole from gathered shards.
+// Index arrays that gather all shards from the whole array, and that restore the whole from gathered shards.
 // Not here: moves that need no index array; see move/shard.hpp and move/unshard.hpp.
 #pragma once
 
@@ -37,16 +37,9 @@ struct RestoreWork {
 
 }  // namespace detail
 
-// The entries of the whole (unpadded) array that `rank` holds, in slot order: shard[t] = whole[out[t]]; -1 for a pad
-// slot, which is no entry of anything. The same numbers as sources(…). Shape: out [slots(rank)], int32 or int64. Errors
-// and contract line: as positions.
-template <class D, Layout L, IndexArray Out>
-void gather_index(const detail::ExecBase<D>& exec, const L& layout, int rank, Out&& out) {
-    sources(exec, layout, rank, out);
-}
-
-// The same for all ranks, joined in order of rank (ranks may differ in slots): gathered[k] = whole[out[k]].
-// Shape: out [size()]. Errors and contract line: as positions; launches one a rank.
+// The entries of the whole (unpadded) array that the ranks hold, in slot order, joined in order of rank (ranks may differ in
+// slots): gathered[k] = whole[out[k]]; -1 for a pad slot, which is no entry of anything. For one rank: sources(…). Shape: out
+// [size()], int32 or int64. Errors and contract line: as positions; launches one a rank.
 template <class D, Layout L, IndexArray Out>
 void gather_index(const detail::ExecBase<D>& exec, const L& layout, Out&& out) {
     if constexpr (detail::is_host_exec<D>) {

@@ -108,8 +108,8 @@ void positions(const detail::ExecBase<D>& exec, const L& layout, int rank, Out&&
     detail::write_slots<false>(exec, layout, rank, 0, out);
 }
 
-// out[t] = layout.source(layout.position(rank, t)): what `rank` holds, by index in the unpadded array; -1 for a pad
-// slot. Shape, errors and contract line: as positions.
+// out[t] = layout.source(layout.position(rank, t)): what `rank` holds, by index in the unpadded array, so that
+// shard[t] = whole[out[t]]; -1 for a pad slot. Shape, errors and contract line: as positions.
 template <class D, Layout L, IndexArray Out>
 void sources(const detail::ExecBase<D>& exec, const L& layout, int rank, Out&& out) {
     if constexpr (detail::is_host_exec<D>) detail::require_slots(layout, rank, out, layout.source_size() - 1);
