@@ -78,11 +78,15 @@ TEST_CASE("the sequence grows to a given length, and a longer one is an error") 
     CHECK(own == List{0, 5, 12, 12, 20});
     sp::extended_offsets(thrust::seq, cu, 12, sp::Tail::last_document, out);
     CHECK(out == cu);
+    sp::extended_offsets(thrust::seq, List{0, 0, 0, 0}, 9, sp::Tail::last_document, out);
+    CHECK(out == List{0, 9, 9, 9});
+    out = cu;
     const auto kind_of = [&](const List& offsets, std::int64_t length) {
         return refused([&](auto& exec) { sp::extended_offsets(exec, offsets, length, sp::Tail::last_document, out); })
             .kind();
     };
     CHECK(kind_of(cu, 11) == sp::Kind::offsets_total);
+    CHECK(kind_of(List{0}, 20) == sp::Kind::offsets_count);  // no document could own the tail
     CHECK(kind_of(List{0, 5, 4, 12}, 20) == sp::Kind::offsets_order);
     CHECK(kind_of(List{0, 5}, 20) == sp::Kind::axis_extent);
     CHECK(out == cu);

@@ -40,7 +40,7 @@ constexpr bool add_padded(std::int64_t n, std::int64_t m, std::int64_t& sum) {
     return !__builtin_add_overflow(sum, n, &sum) && (rest == 0 || !__builtin_add_overflow(sum, m - rest, &sum));
 }
 
-// The first entries are those of `from`, but that those equal to `end` become `grown`; what comes after is `last`.
+// The first entries are those of `from`, but those equal to `end` after the first become `grown`; what comes after is `last`.
 template <OffsetInteger Int, class T>
 struct ResizeWork {
     Offsets<Int> from;
@@ -53,7 +53,7 @@ struct ResizeWork {
     SEQPAR_HD constexpr void operator()(std::int64_t first, std::int64_t past) const {
         for (std::int64_t i = first; i < past; ++i) {
             const std::int64_t entry = i < from.count() ? from[i] : last;
-            out[i] = static_cast<T>(i < from.count() && entry == end ? grown : entry);
+            out[i] = static_cast<T>(i > 0 && i < from.count() && entry == end ? grown : entry);
         }
     }
 };
