@@ -77,63 +77,81 @@ static_assert(sizeof(Status) == 32);
 namespace detail {
 
 struct KindText {
-    const char* name;             // also the `kind` that programs print
-    const char* what;             // the rule that was broken
-    const char* expected = "";    // the unit of Status::expected
-    const char* array = nullptr;  // what Status::array counts; null: nothing
-    const char* index = nullptr;  // what Status::index counts; null: nothing
-    const char* field = nullptr;  // what Status::field counts; null: nothing
+    const char* name;      // also the `kind` that programs print
+    const char* what;      // the rule that was broken
+    const char* array;     // what Status::array counts; null: nothing
+    const char* index;     // what Status::index counts; null: nothing
+    const char* field;     // what Status::field counts; null: nothing
+    const char* expected;  // the unit of Status::expected
 };
 
 constexpr KindText kind_text(Kind kind) {
     switch (kind) {
-        case Kind::ok: return {"ok", "nothing is wrong"};
+        case Kind::ok: return {"ok", "nothing is wrong", nullptr, nullptr, nullptr, ""};
         case Kind::value_lost:
-            return {"value_lost", "a value does not fit the type it is written in", "at most ", "array", "position"};
-        case Kind::row_unused: return {"row_unused", "no token refers to a bank row", "uses ", "bank", "row"};
+            return {"value_lost", "a value does not fit the type it is written in", "array", "position", nullptr,
+                    "at most "};
+        case Kind::row_unused: return {"row_unused", "no token refers to a bank row", "bank", "row", nullptr, "uses "};
         case Kind::row_reused:
-            return {"row_reused", "two tokens refer to one bank row", "first use at position ", "bank", "position"};
+            return {"row_reused", "two tokens refer to one bank row",
+                    "bank",       "position",
+                    nullptr,      "first use at position "};
         case Kind::row_range:
-            return {"row_range", "a row number is outside its bank", "a row below ", "bank", "position"};
+            return {"row_range", "a row number is outside its bank", "bank", "position", nullptr, "a row below "};
         case Kind::row_forbidden:
-            return {"row_forbidden", "a placeholder stands where none may be", "token id other than ", "bank",
-                    "position"};
-        case Kind::item_cut: return {"item_cut", "a vision item is not whole", "rows ", "bank", "position", "item"};
-        case Kind::row_count: return {"row_count", "placeholders and bank rows differ in number", "bank rows ", "bank"};
+            return {"row_forbidden",       "a placeholder stands where none may be", "bank", "position", nullptr,
+                    "token id other than "};
+        case Kind::item_cut: return {"item_cut", "a vision item is not whole", "bank", "position", "item", "rows "};
+        case Kind::row_count:
+            return {"row_count", "placeholders and bank rows differ in number", "bank", nullptr, nullptr, "bank rows "};
         case Kind::bank_range:
-            return {"bank_range", "a bank number is out of range", "a bank below ", nullptr, "position"};
+            return {"bank_range", "a bank number is out of range", nullptr, "position", nullptr, "a bank below "};
         case Kind::rule_repeated:
-            return {"rule_repeated", "two rules have one placeholder id", "an id other than ", nullptr, "rule"};
-        case Kind::rule_count: return {"rule_count", "there are too many placeholder rules", "at most "};
-        case Kind::overlap: return {"overlap", "an output shares memory with an input", "shared bytes ", "array"};
-        case Kind::read_only: return {"read_only", "an output is read-only", "", "array"};
+            return {"rule_repeated",    "two rules have one placeholder id", nullptr, "rule", nullptr,
+                    "an id other than "};
+        case Kind::rule_count:
+            return {"rule_count", "there are too many placeholder rules", nullptr, nullptr, nullptr, "at most "};
+        case Kind::overlap:
+            return {"overlap", "an output shares memory with an input", "array", nullptr, nullptr, "shared bytes "};
+        case Kind::read_only: return {"read_only", "an output is read-only", "array", nullptr, nullptr, ""};
         case Kind::extent:
-            return {"extent", "an axis has another length than its partner", "length ", "array", nullptr, "axis"};
-        case Kind::axes: return {"axes", "an array has another number of axes", "axes ", "array"};
-        case Kind::element: return {"element", "an element has another size", "bytes ", "array"};
+            return {"extent", "an axis has another length than its partner", "array", nullptr, "axis", "length "};
+        case Kind::axes: return {"axes", "an array has another number of axes", "array", nullptr, nullptr, "axes "};
+        case Kind::element: return {"element", "an element has another size", "array", nullptr, nullptr, "bytes "};
         case Kind::axis_extent:
-            return {"axis_extent", "the sequence axis does not fit the layout", "length ", "array", nullptr, "axis"};
-        case Kind::shard_count: return {"shard_count", "there must be one shard a rank", "shards "};
-        case Kind::rank: return {"rank", "a rank is outside its group", "a rank from 0 to "};
-        case Kind::table: return {"table", "a table of runs is no bijection", "", nullptr, "run", "rank"};
+            return {"axis_extent", "the sequence axis does not fit the layout", "array", nullptr, "axis", "length "};
+        case Kind::shard_count:
+            return {"shard_count", "there must be one shard a rank", nullptr, nullptr, nullptr, "shards "};
+        case Kind::rank: return {"rank", "a rank is outside its group", nullptr, nullptr, nullptr, "a rank from 0 to "};
+        case Kind::table: return {"table", "a table of runs is no bijection", nullptr, "run", "rank", ""};
         case Kind::offsets_order:
-            return {"offsets_order", "cu_seqlens decreases", "an offset of at least ", "array", "document"};
+            return {"offsets_order", "cu_seqlens decreases", "array", "document", nullptr, "an offset of at least "};
         case Kind::offsets_real:
-            return {"offsets_real", "a document is longer than its padded length", "at most ", nullptr, "document"};
+            return {"offsets_real", "a document is longer than its padded length", nullptr, "document", nullptr,
+                    "at most "};
         case Kind::offsets_total:
-            return {"offsets_total", "the last entry of cu_seqlens is not the total", "", "array"};
-        case Kind::offsets_first: return {"offsets_first", "the first entry of cu_seqlens is not 0", "", "array"};
+            return {"offsets_total", "the last entry of cu_seqlens is not the total", "array", nullptr, nullptr, ""};
+        case Kind::offsets_first:
+            return {"offsets_first", "the first entry of cu_seqlens is not 0", "array", nullptr, nullptr, ""};
         case Kind::offsets_count:
-            return {"offsets_count", "cu_seqlens has a wrong number of entries", "entries ", "array"};
+            return {"offsets_count", "cu_seqlens has a wrong number of entries", "array", nullptr, nullptr, "entries "};
         case Kind::document_multiple:
-            return {"document_multiple", "a document's length is not what the layout can deal out", "a multiple of ",
-                    nullptr, "document"};
-        case Kind::multiple: return {"multiple", "the length is not what the layout can deal out", "a multiple of "};
-        case Kind::length: return {"length", "a length is negative or overflows", "at least "};
-        case Kind::policy: return {"policy", "a parameter of a policy makes no sense", "at least "};
-        case Kind::ranks: return {"ranks", "too few ranks", "at least "};
+            return {"document_multiple",
+                    "a document's length is not what the layout can deal out",
+                    nullptr,
+                    "document",
+                    nullptr,
+                    "a multiple of "};
+        case Kind::multiple:
+            return {"multiple",      "the length is not what the layout can deal out", nullptr, nullptr, nullptr,
+                    "a multiple of "};
+        case Kind::length:
+            return {"length", "a length is negative or overflows", nullptr, nullptr, nullptr, "at least "};
+        case Kind::policy:
+            return {"policy", "a parameter of a policy makes no sense", nullptr, nullptr, nullptr, "at least "};
+        case Kind::ranks: return {"ranks", "too few ranks", nullptr, nullptr, nullptr, "at least "};
     }
-    return {"unknown", "unknown kind of status", "", "array", "index", "field"};
+    return {"unknown", "unknown kind of status", "array", "index", "field", ""};
 }
 
 inline void append_place(std::string& where, const char* word, std::int64_t value) {
