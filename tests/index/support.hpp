@@ -86,6 +86,12 @@ List gathered(const std::vector<J>& values, const std::vector<I>& index, std::in
     return out;
 }
 
+// What call() reports.
+template <class F>
+sp::Status thrown(F call) {
+    return sp::status_of(call);
+}
+
 // What call(exec) reports, the same under an exec that checks only and under one that works.
 template <class F>
 sp::Status refused(F call) {
