@@ -47,5 +47,6 @@
 #include <seqpar/move/zero_dependency.hpp>
 
 #include <seqpar/balance/causal_work.hpp>
+#include <seqpar/balance/hybrid.hpp>
 #include <seqpar/balance/items.hpp>
 #include <seqpar/balance/plans.hpp>
