@@ -3,7 +3,6 @@
 
 #include <seqpar/index/gather.hpp>
 #include <seqpar/index/local_rows.hpp>
-#include <seqpar/move/check.hpp>
 
 using namespace test;
 
@@ -15,7 +14,7 @@ using Ints = std::vector<std::int32_t>;
 template <sp::Layout L, class T>
 std::vector<T> local(const L& layout, int rank, const std::vector<T>& values, std::int64_t samples, T fill) {
     std::vector<std::int64_t> index(static_cast<std::size_t>(layout.slots(rank)));
-    sp::gather_index(thrust::seq, layout, rank, index);
+    sp::sources(thrust::seq, layout, rank, index);
     std::vector<T> out;
     for (std::int64_t b = 0; b < samples; ++b) {
         for (const std::int64_t source : index)
@@ -129,11 +128,13 @@ TEST_CASE("nothing is written after a mistake with local tokens") {
     expect(sp::make_status(sp::Kind::rank, 0, 0, 1, 2),
            [&] { sp::chunk_counts(thrust::seq, layout, 2, ids, rules, counts); });
     // What would throw is a Status too, so that no rank leaves the all-gather between them.
-    CHECK(sp::check_chunk_counts(layout, 0, three, rules, counts) ==
+    CHECK(sp::status_of([&] { sp::chunk_counts(sp::check_only, layout, 0, three, rules, counts); }) ==
           sp::make_status(sp::Kind::axis_extent, 0, 0, 4, 3));
-    CHECK(sp::check_chunk_counts(layout, 0, ids, rules, counts).ok());
-    CHECK(sp::check_rows_from_counts(layout, 0, ids, rules, List{1, 2}, rows).kind() == sp::Kind::extent);
-    CHECK(sp::check_rows_from_counts(layout, 0, ids, rules, List(4, 1), rows).ok());
+    CHECK(sp::status_of([&] { sp::chunk_counts(sp::check_only, layout, 0, ids, rules, counts); }).ok());
+    CHECK(sp::status_of([&] {
+              sp::rows_from_counts(sp::check_only, layout, 0, ids, rules, List{1, 2}, rows);
+          }).kind() == sp::Kind::extent);
+    CHECK(sp::status_of([&] { sp::rows_from_counts(sp::check_only, layout, 0, ids, rules, List(4, 1), rows); }).ok());
     CHECK(counts == List(2, -9));
     CHECK(rows == Ints(4, -9));
     const auto from = [&](const List& all_counts) {
