@@ -186,8 +186,8 @@ LevelList<G, 1, 1> gradient_levels(const NoGradient&) {
 
 template <class T, class B, std::size_t N>
 Forward<T, B, N> forward_op(const VectorArray<const T>& embeddings, const BankList<const B, N>& banks,
-                            const VectorArray<T>& out, bool in_place, bool zero_text = false) {
-    return {embeddings, banks, out, in_place, zero_text};
+                            const VectorArray<T>& out, bool in_place) {
+    return {embeddings, banks, out, in_place};
 }
 
 // The backward of gathers and of levels: checks `list`, the gradients of bank rows, unless there are none, and runs. Shapes of
