@@ -53,7 +53,7 @@ struct KindOfCase {
     json (*answer)(const json& request);
 };
 
-constexpr std::array<KindOfCase, 7> kinds{{
+constexpr std::array<KindOfCase, 8> kinds{{
     {"layout", layout},
     {"undo_redo", undo_redo},
     {"roll", roll},
@@ -61,6 +61,7 @@ constexpr std::array<KindOfCase, 7> kinds{{
     {"offsets", offsets},
     {"relayout", relayout},
     {"halo", halo},
+    {"rows", rows},
 }};
 
 json served(const json& request) {

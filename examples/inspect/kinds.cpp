@@ -9,9 +9,11 @@
 #include <seqpar/index/halo.hpp>
 #include <seqpar/index/relayout.hpp>
 #include <seqpar/index/roll.hpp>
+#include <seqpar/index/rows.hpp>
 
 #include <thrust/execution_policy.h>
 
+#include <algorithm>
 #include <array>
 
 namespace inspect {
@@ -202,6 +204,47 @@ json offsets(const json& request) {
         return known.answer(request);
     }
     throw Refusal("unsupported", "offsets of " + quoted(function) + " are not served");
+}
+
+json rows(const json& request) {
+    only_known_keys(request, {"ids", "placeholders", "dtype", "valid", "base", "rows"});
+    const List ids = integers(required(request, "ids"), "ids");
+    const List placeholders = integers(required(request, "placeholders"), "placeholders");
+    const List base =
+        find(request, "base") != nullptr ? integers(request["base"], "base") : List(placeholders.size(), 0);
+    if (base.size() != placeholders.size()) throw Refusal("param", "base has not one entry a placeholder");
+    const std::string dtype = find(request, "dtype") != nullptr ? text(request["dtype"], "dtype") : "int64";
+    sp::PlaceholderRules rules;
+    for (const std::int64_t id : placeholders)
+        rules = rules.with(id, rules.count());
+    List all(sp::PlaceholderRules::max_banks, 0);
+    std::copy(base.begin(), base.end(), all.begin());
+    rules = rules.base({all[0], all[1], all[2], all[3], all[4], all[5], all[6], all[7]});
+    const List valid = find(request, "valid") != nullptr ? integers(request["valid"], "valid") : List(ids.size(), 1);
+    std::vector<std::int32_t> row(ids.size());
+    std::vector<std::int32_t> bank(ids.size());
+    List counts(placeholders.size());
+    if (dtype == "int64") {
+        sp::build_rows(thrust::seq, sp::masked(ids, valid), rules, row, bank, counts);
+    } else if (dtype == "int32") {
+        std::vector<std::int32_t> narrow;
+        for (const std::int64_t id : ids) {
+            if (id != static_cast<std::int32_t>(id)) throw Refusal("param", "an id is no int32");
+            narrow.push_back(static_cast<std::int32_t>(id));
+        }
+        sp::build_rows(thrust::seq, sp::masked(narrow, valid), rules, row, bank, counts);
+    } else {
+        throw Refusal("param", "no ids are of type " + quoted(dtype));
+    }
+    json of_banks = json::array();
+    for (std::size_t k = 0; k < placeholders.size(); ++k) {
+        List own(ids.size(), -1);
+        for (std::size_t i = 0; i < ids.size(); ++i) {
+            if (bank[i] == static_cast<std::int32_t>(k)) own[i] = row[i];
+        }
+        of_banks.push_back(std::move(own));
+    }
+    return {{"rows", std::move(of_banks)}, {"counts", std::move(counts)}};
 }
 
 json undo_redo(const json& request) {

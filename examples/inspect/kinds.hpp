@@ -11,6 +11,9 @@ json plan(const json& request);
 // By the beginning of `function`; see README.md.
 json offsets(const json& request);
 
+// rows: of each placeholder's bank, from the ids of a whole stream; counts: how many.
+json rows(const json& request);
+
 // undo, redo: to the order of the sequence from the shards joined in order of ranks, and back.
 json undo_redo(const json& request);
 

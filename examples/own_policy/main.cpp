@@ -1,51 +1,16 @@
-// A policy of your own: a rule that the library does not know, in some twenty lines, put through the laws that every policy
-// keeps, and then inside documents, over TP-SP and with pads like any other. Not here: data; see examples/split_batch.
-#include <seqpar/conformance/layout.hpp>
-#include <seqpar/layout/contiguous.hpp>
+// A policy of your own (snake.hpp) put through the laws that every policy keeps, then inside documents, over TP-SP and with
+// pads like any other, and through a batch's way: split, bank rows gathered in, put together again. Not here: data; see
+// examples/split_batch.
+#include "snake.hpp"
 
-#include <cstdint>
+#include <seqpar/layout/contiguous.hpp>
+#include <seqpar/move/unshard.hpp>
+#include <seqpar/move/vision_gather.hpp>
+
+#include <thrust/execution_policy.h>
+
 #include <cstdio>
 #include <vector>
-
-namespace sp = seqpar;
-
-// --- the policy -----------------------------------------------------------------------------------------------------------
-
-// Tokens are dealt like cards, one a rank, to ranks 0, 1, .., P-1 and back, P-1, .., 1, 0. SEQPAR_HD makes it callable in
-// kernels. There is no run_at: runs are one token long anyway.
-struct SnakeLayout {
-    std::int64_t length = 0;
-    int group = 1;
-
-    SEQPAR_HD constexpr std::int64_t size() const { return length; }
-    SEQPAR_HD constexpr std::int64_t source_size() const { return length; }
-    SEQPAR_HD constexpr int ranks() const { return group; }
-    SEQPAR_HD constexpr std::int64_t slots(int) const { return length / group; }
-    SEQPAR_HD constexpr std::int64_t position(int rank, std::int64_t slot) const {
-        return slot * group + (slot % 2 == 0 ? rank : group - 1 - rank);
-    }
-    SEQPAR_HD constexpr sp::Place place(std::int64_t position) const {
-        const std::int64_t slot = position / group;
-        const int turn = static_cast<int>(position - slot * group);
-        return {slot % 2 == 0 ? turn : group - 1 - turn, slot};
-    }
-    SEQPAR_HD constexpr std::int64_t source(std::int64_t position) const { return position; }
-};
-
-struct Snake {
-    static constexpr bool equal_shards = true;  // so Packed takes it
-
-    SEQPAR_HD constexpr std::int64_t multiple(int ranks) const { return ranks; }
-    SEQPAR_HD constexpr SnakeLayout operator()(std::int64_t length, int ranks) const {
-        sp::throw_if_bad(sp::check(*this, length, ranks));  // an Error that names length and multiple
-        return {length, ranks};
-    }
-};
-
-static_assert(sp::LayoutPolicy<Snake>);
-static_assert(sp::conformance::check_policy(Snake{}, 4, 2).ok());  // at compile time too
-
-// --- what it is good for ------------------------------------------------------------------------------------------------------
 
 namespace {
 
@@ -89,6 +54,28 @@ int main() {
     print("Snake over 8 tokens and 2 ranks", Snake{}(8, 2));
     print("documents of 5, 0 and 7 tokens, padded, over 2 ranks", pads);
     print("the same, each shard in 2 parts", parts);
+
+    // 12 tokens of one value each, and a bank whose 3 rows belong to tokens 1, 2 and 9.
+    std::vector<float> tokens(12);
+    std::vector<std::int32_t> rows(12, -1);
+    for (std::size_t i = 0; i < 12; ++i)
+        tokens[i] = static_cast<float>(i);
+    rows[1] = 0, rows[2] = 1, rows[9] = 2;
+    const std::vector<float> bank{100, 101, 102};
+    std::vector<std::vector<float>> shards;
+    for (int rank = 0; rank < parts.ranks(); ++rank) {
+        std::vector<float>& own = shards.emplace_back(parts.slots(rank));
+        sp::shard(thrust::seq, parts, rank, tokens, sp::axis<0>, own, 0.0F);
+        const auto of_rank = [](auto& x) { return sp::tensor(x.data(), std::ssize(x), 1); };
+        sp::VisionGather{}(thrust::seq, of_rank(own), sp::sharded(rows, parts, rank, sp::axis<0>, -1), of_rank(bank),
+                           of_rank(own));
+    }
+    const auto shard_of = [&](int rank) -> auto& { return shards[static_cast<std::size_t>(rank)]; };
+    sp::unshard(thrust::seq, parts, sp::shards(shard_of), sp::axis<0>, tokens);
+    std::printf("\nsplit in 4, bank rows gathered in, together again:\n ");
+    for (const float token : tokens)
+        std::printf(" %4g", static_cast<double>(token));
+    std::printf("\n");
 
     try {
         static_cast<void>(Snake{}(7, 2));

@@ -38,7 +38,6 @@
 #include <seqpar/index/rows.hpp>
 #include <seqpar/index/run_table.hpp>
 
-#include <seqpar/move/check.hpp>
 #include <seqpar/move/gradient_state.hpp>
 #include <seqpar/move/levels.hpp>
 #include <seqpar/move/shard.hpp>
@@ -47,5 +46,6 @@
 #include <seqpar/move/zero_dependency.hpp>
 
 #include <seqpar/balance/causal_work.hpp>
+#include <seqpar/balance/hybrid.hpp>
 #include <seqpar/balance/items.hpp>
 #include <seqpar/balance/plans.hpp>

@@ -69,6 +69,8 @@ TEST_CASE("plans as docs/trainers.md spells them") {
     constexpr std::int64_t width = 1;
     constexpr std::int64_t max_tokens_per_rank = 8;
     const List cu = {0, 8, 12};
+    const List lengths = {12, 3};
+    const List padded_lengths = {12, 4};
 
     // [plans]
     const auto offsets = sp::offsets(cu);
@@ -82,8 +84,11 @@ TEST_CASE("plans as docs/trainers.md spells them") {
 
     const sp::RunTable old_torch(sp::per_document_runs(offsets, S, cp), S);  // C
 
-    const int group = sp::ranks_needed(S, max_tokens_per_rank, cp);  // K: then zigzag inside the group
-    const auto hybrid = sp::ZigZag{}(S, group);
+    const int group = sp::ranks_needed(S, max_tokens_per_rank, cp);  // K, one sample: then zigzag inside the group
+    const auto sample = sp::ZigZag{}(S, group);
+    const auto plan = sp::hybrid_parts(lengths, max_tokens_per_rank, cp);  // K, a step: samples of each rank
+    const auto batch = sp::hybrid_batch(plan[1], padded_lengths);          // its micro batch 1
+    const sp::RunTable hybrid(batch.runs, batch.cu_seqlens.back());
 
     const auto layout = ptrr.layout();  // a layout like any other; it borrows the table
     // [plans]
@@ -93,7 +98,9 @@ TEST_CASE("plans as docs/trainers.md spells them") {
     CHECK(shards(magi_uneven.layout()) == Lists{test::range(0, 6), test::range(6, 12)});
     CHECK(shards(old_torch.layout()) == Lists{{0, 1, 6, 7, 2, 3}, {4, 5, 8, 11, 9, 10}});
     CHECK(group == 2);
-    CHECK(shards(hybrid)[0] == List{0, 1, 2, 9, 10, 11});
+    CHECK(shards(sample)[0] == List{0, 1, 2, 9, 10, 11});
+    CHECK(plan == std::vector<Lists>{{{0}, {0}}, {{1}, {1}}});
+    CHECK(shards(hybrid.layout()) == Lists{{0, 3}, {1, 2}});
 }
 
 TEST_CASE("padding as docs/trainers.md spells it") {
@@ -116,8 +123,9 @@ TEST_CASE("padding as docs/trainers.md spells it") {
     const std::int64_t usual = sp::customary_multiple(cp, tp);          // 2 cp tp
     const std::int64_t fp8 = sp::block_multiple(cp, tp, 16, sp::MatrixInput::cp_shard);
 
-    const std::int64_t S = sp::padded_offsets(thrust::seq, real, usual, cu);     // every document
-    sp::padded_offsets(thrust::seq, cu, 16, sp::Tail::last_document, extended);  // the sequence, at its end
+    const std::int64_t S = sp::padded_offsets(thrust::seq, real, usual, cu);       // every document
+    sp::extended_offsets(thrust::seq, cu, 24, sp::Tail::last_document, extended);  // the sequence, to a length
+    sp::padded_offsets(thrust::seq, cu, 16, sp::Tail::last_document, extended);    // the sequence, at its end
     sp::padded_offsets(thrust::seq, cu, 16, sp::Tail::own_document, own);
     sp::padded_offsets(thrust::seq, cu, 16, sp::Tail::nobody, nobody);
     sp::fixed_offsets(thrust::seq, cu, fixed);  // CUDA graphs: the last repeats
@@ -218,22 +226,34 @@ TEST_CASE("order conversions as docs/trainers.md spells them") {
     List undo(12);
     List redo(12);
     List next(6);
+    const List ids = test::range(100, 112);
+    List next_ids(6);
+    List circle(6);
 
     // [order]
     sp::restore_index(thrust::seq, layout, undo);                                    // whole[j] = gathered[undo[j]]
     sp::gather_index(thrust::seq, layout, redo);                                     // the way back, all ranks joined
     const sp::RelayoutPlan plan = sp::relayout(layout, sp::Contiguous{}(S, cp), 0);  // one all-to-all: slots and splits
     sp::roll_index(thrust::seq, layout, 0, cu, -1, next);                            // MTP: whose value a slot gets
+    sp::circular_roll_index(thrust::seq, layout, 0, -1, circle);                     // the same in a circle
     const auto halo = sp::halo_positions(layout, 0, sp::Side::left, 2, sp::offsets(cu));  // convolutions
     const auto crossing = sp::halo_positions(layout, 0, sp::Side::left, 2);               // the same across documents
+    const auto after =
+        sp::halo_positions(layout, 0, sp::Side::right, 1, sp::offsets(cu));  // all that a roll by -1 lacks
+
+    // Each of these arrays is a move too, along any axis of any array: -1 gets the fill.
+    sp::shard(thrust::seq, sp::indexed(next, S), 0, ids, sp::axis<0>, next_ids, -100);
     // [order]
 
     CHECK(undo == List{0, 1, 6, 7, 8, 9, 2, 3, 4, 10, 11, 5});
     CHECK(redo == List{0, 1, 6, 7, 8, 11, 2, 3, 4, 5, 9, 10});
     CHECK(plan.send_splits == List{2, 4});
     CHECK(next == List{1, 2, 7, -1, 9, -1});
+    CHECK(circle == List{1, 2, 7, 8, 9, 0});
     CHECK(halo == List{-1, -1, 4, 5, -1, -1, 9, 10});
     CHECK(crossing == List{-1, -1, 4, 5, 6, 7, 9, 10});
+    CHECK(after == List{2, -1, 9, -1});
+    CHECK(next_ids == List{101, 102, 107, -100, 109, -100});
 }
 
 namespace {

@@ -1,5 +1,5 @@
-// Golden cases of kind hybrid: how many ranks a sample needs at least, and that what a trainer's scheduler gives each
-// group of ranks can be dealt to it. Not here: the schedulers themselves; the library has none.
+// Golden cases of kind hybrid: how many ranks a sample needs at least, Megatron-Core's plan of a step, and that what any
+// scheduler gives a group of ranks can be dealt to it. Not here: the other schedulers; the library has one.
 #include "trainer_rules.hpp"
 
 using namespace golden;
@@ -61,6 +61,25 @@ void dynamic_sizes(const json& body, bool) {
         check_dealt(lengths[i], where[i].ranks);
     }
 }
+// The plan of a step list by list, and each of its micro batches a layout.
+void planned(const json& body, bool illegal) {
+    dynamic_sizes(body, illegal);
+    List lengths = list(body, "lengths");
+    const auto plan = sp::hybrid_parts(lengths, number(body["params"], "max_tokens_per_rank"), ranks(body));
+    CHECK(plan == body.at("groups").get<std::vector<Lists>>());
+    const std::vector<Stretch> where = stretches(body);
+    for (std::size_t i = 0; i < lengths.size(); ++i)
+        lengths[i] = sp::round_up(lengths[i], sp::pad_multiple(sp::ZigZag{}, where[i].ranks));
+    for (std::size_t g = 0; g < plan.size(); ++g) {
+        const sp::HybridBatch batch = sp::hybrid_batch(plan[g], lengths);
+        const sp::RunTable table(batch.runs, batch.cu_seqlens.back());
+        CHECK(table.ranks() == ranks(body));
+        for (std::size_t i = 0; i < lengths.size(); ++i) {
+            CHECK((batch.ranks[i] == (where[i].group == g ? where[i].ranks : 0)));
+            CHECK((where[i].group != g || batch.first_rank[i] == where[i].first));
+        }
+    }
+}
 void dynamic_sizes_illegal(const json& body,
                            bool) {  // a sample for more ranks than there are; what else is refused is legal here
     bool too_long = false;
@@ -106,7 +125,7 @@ void data_parallel_packs_illegal(const json& body,
 
 TEST_CASE("every golden case of kind hybrid: least sizes as recorded, samples whole within one group") {
     run_rules("hybrid", {
-                            {"BalancedCPScheduler", dynamic_sizes, dynamic_sizes_illegal},
+                            {"BalancedCPScheduler", planned, dynamic_sizes_illegal},
                             {"DefaultDynamicCPScheduler", dynamic_sizes, dynamic_sizes_illegal},
                             {"DpBalancedScheduler", data_parallel_packs, data_parallel_packs_illegal},
                         });

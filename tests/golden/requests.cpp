@@ -275,3 +275,19 @@ TEST_CASE("the program ends well without a request") {
 }
 
 #endif
+
+TEST_CASE("rows: of each placeholder's bank, masked, from bases, of either type of ids") {
+    const auto rows = [](const std::string& rest) { return ask("{'kind':'rows','ids':[1,9,9,8,9]," + rest + "}"); };
+    CHECK(rows("'placeholders':[9,8]") == json::parse(R"({"rows":[[-1,0,1,-1,2],[-1,-1,-1,0,-1]],"counts":[3,1]})"));
+    CHECK(rows("'placeholders':[9],'valid':[1,1,0,1,1],'base':[5],'dtype':'int32'") ==
+          json::parse(R"({"rows":[[-1,5,-1,-1,6]],"counts":[2]})"));
+    CHECK(rows("'placeholders':[]") == json::parse(R"({"rows":[],"counts":[]})"));
+    CHECK(kind_of(rows("'placeholders':[9,9]")) == "rule_repeated");
+    CHECK(kind_of(rows("'placeholders':[9],'valid':[1]")) == "extent");
+    CHECK(kind_of(rows("'placeholders':[9],'base':[1,2]")) == "param");
+    CHECK(kind_of(rows("'placeholders':[9],'dtype':'int8'")) == "param");
+    CHECK(kind_of(rows("'placeholders':[4294967305],'dtype':'int32'")) == "value_lost");
+    CHECK(kind_of(rows("'placeholders':[0,1,2,3,4,5,6,7,8]")) == "rule_count");
+    CHECK(kind_of(rows("'placeholders':[9],'layout':'A'")) == "unknown_key");
+    CHECK(kind_of(ask("{'kind':'rows','ids':[4294967305],'placeholders':[9],'dtype':'int32'}")) == "param");
+}

@@ -95,19 +95,20 @@ TEST_CASE("check_rows lets pass what its rules allow and nothing else") {
         Infos info = s.info();
         REQUIRE(sp::check_rows(s.rows, s.banks, info, sp::no_array, s.cu).ok());
         if (s.rows.empty()) continue;
-        const auto token = [&] { return static_cast<std::size_t>(random.between(0, static_cast<std::int64_t>(s.rows.size()) - 1)); };
+        const auto token = [&] {
+            return static_cast<std::size_t>(random.between(0, static_cast<std::int64_t>(s.rows.size()) - 1));
+        };
         switch (random.between(0, 5)) {
             case 0: s.rows[token()] = static_cast<std::int32_t>(random.between(-2, 6)); break;
             case 1: s.banks[token()] = static_cast<std::int32_t>(random.between(-1, 2)); break;
             case 2: std::swap(s.rows[token()], s.rows[token()]); break;
-            case 3: s.rows.erase(s.rows.begin() + static_cast<std::ptrdiff_t>(token()));
+            case 3:
+                s.rows.erase(s.rows.begin() + static_cast<std::ptrdiff_t>(token()));
                 s.banks.resize(s.rows.size());
                 s.cu = {0, static_cast<std::int64_t>(s.rows.size())};
                 break;
             case 4: s.cu.insert(s.cu.begin() + 1, random.between(0, s.cu[1])); break;
-            default:
-                s.rows[token()] = -1;
-                info[0].surplus = info[1].surplus = true;
+            default: s.rows[token()] = -1; info[0].surplus = info[1].surplus = true;
         }
         const sp::Status status = sp::check_rows(s.rows, s.banks, info, sp::no_array, s.cu);
         CAPTURE(describe(status));
@@ -182,7 +183,8 @@ TEST_CASE("a safe cut keeps whole items, the most that fit the budget") {
         const Infos info = s.info();
         std::vector<sp::TokenSpan> spans;
         for (int bank = 0; bank < 2; ++bank) {
-            for (const sp::TokenSpan& span : sp::item_spans(s.rows, s.banks, bank, info[static_cast<std::size_t>(bank)].items))
+            for (const sp::TokenSpan& span :
+                 sp::item_spans(s.rows, s.banks, bank, info[static_cast<std::size_t>(bank)].items))
                 spans.push_back(span);
         }
         for (std::int64_t budget = 0; budget <= static_cast<std::int64_t>(s.rows.size()); ++budget) {
@@ -202,7 +204,9 @@ TEST_CASE("a safe cut keeps whole items, the most that fit the budget") {
         const std::int64_t cut = sp::safe_cut(random.between(0, static_cast<std::int64_t>(s.rows.size())), spans);
         Infos left = info;
         left[0].surplus = left[1].surplus = true;
-        CHECK(sp::check_rows(Ints(s.rows.begin(), s.rows.begin() + cut), Ints(s.banks.begin(), s.banks.begin() + cut), left).ok());
+        CHECK(sp::check_rows(Ints(s.rows.begin(), s.rows.begin() + cut), Ints(s.banks.begin(), s.banks.begin() + cut),
+                             left)
+                  .ok());
     }
     constexpr sp::TokenSpan spans[] = {{3, 9}, {19, 24}};
     static_assert(sp::safe_cut(20, spans) == 19 && sp::items_kept(19, spans) == 1);
@@ -210,8 +214,9 @@ TEST_CASE("a safe cut keeps whole items, the most that fit the budget") {
     // A video of two frames with text between is one span; an item without rows is nowhere.
     CHECK(sp::item_spans(Ints{-1, 0, -1, 1, 2}, sp::no_array, 0, List{0, 2, 2, 3}) ==
           std::vector<sp::TokenSpan>{{1, 4}, {0, 0}, {4, 5}});
-    CHECK(thrown([] { static_cast<void>(sp::item_spans(Ints{3}, sp::no_array, 0, List{0, 2})); }).kind() ==
-          sp::Kind::row_range);
+    CHECK(thrown([] {
+              static_cast<void>(sp::item_spans(Ints{3}, sp::no_array, 0, List{0, 2}));
+          }).kind() == sp::Kind::row_range);
 }
 
 TEST_CASE("the worst status over ranks is the same whatever rank found it") {

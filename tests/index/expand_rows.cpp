@@ -89,12 +89,13 @@ void check_expansion(const Exec& exec, Random& random, std::int64_t length) {
     got.sources.assign(size, -9);
     sp::expand_rows(exec, sp::masked(ids, valid), rules, info, got.ids, got.rows, got.banks, got.sources);
     REQUIRE(got == expected);
-    // Fewer outputs, and int32 sources; [B, S] is one stream.
-    Ints rows(size, -9), sources(size, -9);
+    // Fewer outputs; [B, S] is one stream.
+    Ints rows(size, -9);
+    List sources(size, -9);
     const auto matrix = [&](auto& memory) { return sp::tensor(memory.data(), 1, length); };
     sp::expand_rows(exec, sp::masked(matrix(ids), matrix(valid)), rules, info, got.ids, rows, sp::no_array, sources);
     REQUIRE(rows == expected.rows);
-    REQUIRE(List(sources.begin(), sources.end()) == expected.sources);
+    REQUIRE(sources == expected.sources);
 }
 
 }  // namespace
@@ -144,8 +145,8 @@ TEST_CASE("labels and masks follow the sources of an expanded stream") {
     follow({1, 1, 0, 1}, 0, mask);
     CHECK(mask == List{1, 0, 0, 0, 0, 1});
     // A cut inside the item is told by check_rows, and one after it needs a surplus only where items are left out.
-    CHECK(sp::check_rows(Ints(rows.begin(), rows.begin() + 3), sp::no_array, Infos{{3, sp::offsets(items), true}}).kind() ==
-          sp::Kind::item_cut);
+    CHECK(sp::check_rows(Ints(rows.begin(), rows.begin() + 3), sp::no_array, Infos{{3, sp::offsets(items), true}})
+              .kind() == sp::Kind::item_cut);
     CHECK(sp::check_rows(Ints(rows.begin(), rows.begin() + 4), sp::no_array, Infos{{3, sp::offsets(items)}}).ok());
 }
 
@@ -170,25 +171,28 @@ TEST_CASE("nothing is written after a mistake in expand_rows") {
         List cu(2);
         CHECK(thrown([&] { sp::expanded_offsets(ids, rules, other, List{0, 4}, cu); }).kind() == sp::Kind::row_count);
     }
-    expect(sp::make_status(sp::Kind::axis_extent, 1, 0, 6, 5),
+    expect(sp::make_status(sp::Kind::extent, 1, 0, 6, 5),
            [&] { sp::expand_rows(thrust::seq, ids, rules, info, five, rows); });
     expect(sp::make_status(sp::Kind::overlap, 2, 0, 0, 1),
            [&] { sp::expand_rows(thrust::seq, ids, rules, info, out, rows, rows); });
-    expect(sp::make_status(sp::Kind::value_lost, 0, INT32_MAX + std::int64_t{1}, INT32_MAX, INT32_MAX + std::int64_t{1}),
-           [&] { sp::expand_rows(thrust::seq, ids, rules.base({INT32_MAX - 2}), info, out, rows); });
+    expect(
+        sp::make_status(sp::Kind::value_lost, 0, INT32_MAX + std::int64_t{1}, INT32_MAX, INT32_MAX + std::int64_t{1}),
+        [&] { sp::expand_rows(thrust::seq, ids, rules.base({INT32_MAX - 2}), info, out, rows); });
     expect(sp::make_status(sp::Kind::bank_range, 0, 0, 1, 1),
            [&] { sp::expand_rows(thrust::seq, ids, rules.with(7, 1), info, out, rows); });
     const List down{0, 3, 2};
-    expect(sp::make_status(sp::Kind::offsets_order, 0, 1, 3, 2),
-           [&] { sp::expand_rows(thrust::seq, ids, rules, Infos{{4, sp::offsets(down)}}, out, rows); });
+    expect(sp::make_status(sp::Kind::offsets_order, 0, 1, 3, 2), [&] {
+        sp::expand_rows(thrust::seq, ids, rules, Infos{{4, sp::offsets(down)}}, out, rows);
+    });
     List cu(3);
     sp::expanded_offsets(ids, rules, info, List{0, 2, 4}, cu);
     CHECK(cu == List{0, 4, 6});
     CHECK(thrown([&] { sp::expanded_offsets(ids, rules, info, List{0, 2, 5}, cu); }).kind() == sp::Kind::offsets_total);
     // No item at all, and a stream without tokens.
     const List none{0};
-    CHECK(thrown([&] { sp::expanded_offsets(ids, rules, Infos{{0, sp::offsets(none)}}, List{0, 2, 4}, cu); }).kind() ==
-          sp::Kind::row_count);
+    CHECK(thrown([&] {
+              sp::expanded_offsets(ids, rules, Infos{{0, sp::offsets(none)}}, List{0, 2, 4}, cu);
+          }).kind() == sp::Kind::row_count);
     sp::expanded_offsets(std::vector<std::int64_t>{}, rules, Infos{{0, sp::offsets(none)}}, List{0, 0, 0}, cu);
     CHECK(cu == List(3, 0));
 }

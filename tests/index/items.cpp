@@ -14,7 +14,8 @@ namespace {
 std::vector<sp::Grid> random_grids(Random& random, std::int64_t most) {
     std::vector<sp::Grid> grids;
     for (std::int64_t n = random.between(0, most); n > 0; --n) {
-        grids.push_back({random.once_in(2) ? 1 : random.between(0, 9), 2 * random.between(1, 4), 2 * random.between(1, 4)});
+        grids.push_back(
+            {random.once_in(2) ? 1 : random.between(0, 9), 2 * random.between(1, 4), 2 * random.between(1, 4)});
     }
     return grids;
 }
@@ -29,9 +30,12 @@ TEST_CASE("pieces are the items, cut into stretches of frames") {
     CHECK(sp::row_offsets(sp::pieces(grids, 1), 2) == List{0, 4, 6, 8, 10, 12, 14});
     CHECK(sp::piece_costs(grids, 3) == List{16 * 19, 40 * 43, 0});
     CHECK(thrown([&] { static_cast<void>(sp::pieces(grids, 0)); }).kind() == sp::Kind::policy);
-    CHECK(thrown([&] { static_cast<void>(sp::pieces(std::vector<sp::Grid>{{-1, 2, 2}}, 1)); }).kind() == sp::Kind::length);
-    CHECK(thrown([&] { static_cast<void>(sp::row_offsets(std::vector<sp::Grid>{{1, 4, 3}}, 2)); }) ==
-          sp::make_status(sp::Kind::document_multiple, 0, 0, 2, 3));
+    CHECK(thrown([&] {
+              static_cast<void>(sp::pieces(std::vector<sp::Grid>{{-1, 2, 2}}, 1));
+          }).kind() == sp::Kind::length);
+    CHECK(thrown([&] {
+              static_cast<void>(sp::row_offsets(std::vector<sp::Grid>{{1, 4, 3}}, 2));
+          }) == sp::make_status(sp::Kind::document_multiple, 0, 0, 2, 3));
 }
 
 TEST_CASE("every cut of vision items is contiguous and covers them, and its rule decides where") {
@@ -111,6 +115,20 @@ TEST_CASE("a_rank_without_images_is_named_so_that_it_gets_a_filler") {  // case 
     CHECK(sp::cuts_by_count(3, 2) == List{0, 2, 3});
 }
 
+TEST_CASE("what_a_collective_is_given_depends_on_no_rank_s_own_images") {  // case 84
+    // One image of 4 rows, two ranks, of which the second has none: sizes [4, 0] and displacements [0, 4] on both.
+    const std::vector<sp::Grid> grids{{1, 4, 4}};
+    const List cuts = sp::cuts_by_count(1, 2);
+    const List rows = sp::row_offsets(sp::pieces(grids, sp::whole_items), 2);
+    List sizes, displacements;
+    for (std::size_t r = 0; r < 2; ++r) {
+        displacements.push_back(rows[static_cast<std::size_t>(cuts[r])]);
+        sizes.push_back(rows[static_cast<std::size_t>(cuts[r + 1])] - displacements.back());
+    }
+    CHECK(sizes == List{4, 0});
+    CHECK(displacements == List{0, 4});
+}
+
 TEST_CASE("cuts of nothing, and mistakes") {
     CHECK(sp::cuts_by_count(0, 3) == List{0, 0, 0, 0});
     CHECK(sp::cuts_by_cost(List{}, 1).empty());
@@ -119,6 +137,8 @@ TEST_CASE("cuts of nothing, and mistakes") {
     CHECK(thrown([] { static_cast<void>(sp::cuts_by_count(2, 0)); }).kind() == sp::Kind::ranks);
     CHECK(thrown([] { static_cast<void>(sp::cuts_by_count(-1, 1)); }).kind() == sp::Kind::length);
     CHECK(thrown([] { static_cast<void>(sp::cuts_by_cost(List{1, -1}, 1)); }).kind() == sp::Kind::length);
-    CHECK(thrown([] { static_cast<void>(sp::cuts_by_cost(List{INT64_MAX / 2, 1}, 2)); }).kind() == sp::Kind::value_lost);
+    CHECK(thrown([] {
+              static_cast<void>(sp::cuts_by_cost(List{INT64_MAX / 2, 1}, 2));
+          }).kind() == sp::Kind::value_lost);
     CHECK(thrown([] { static_cast<void>(sp::cuts_by_tubelet(List{1}, 0, 1)); }).kind() == sp::Kind::policy);
 }

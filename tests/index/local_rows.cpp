@@ -14,7 +14,7 @@ using Ints = std::vector<std::int32_t>;
 template <sp::Layout L, class T>
 std::vector<T> local(const L& layout, int rank, const std::vector<T>& values, std::int64_t samples, T fill) {
     std::vector<std::int64_t> index(static_cast<std::size_t>(layout.slots(rank)));
-    sp::gather_index(thrust::seq, layout, rank, index);
+    sp::sources(thrust::seq, layout, rank, index);
     std::vector<T> out;
     for (std::int64_t b = 0; b < samples; ++b) {
         for (const std::int64_t source : index)
@@ -35,8 +35,9 @@ void check_layout(const Exec& exec, Random& random, const L& layout) {
         valid.push_back(random.once_in(8) ? 0 : 1);
     }
     Ints rows(ids.size()), banks(ids.size());
-    sp::build_rows(thrust::seq, sp::masked(sp::tensor(ids.data(), samples, layout.source_size()),
-                                           sp::tensor(valid.data(), samples, layout.source_size())),
+    sp::build_rows(thrust::seq,
+                   sp::masked(sp::tensor(ids.data(), samples, layout.source_size()),
+                              sp::tensor(valid.data(), samples, layout.source_size())),
                    rules, sp::tensor(rows.data(), samples, layout.source_size()),
                    sp::tensor(banks.data(), samples, layout.source_size()));
     const auto on_rank = [&](int rank, auto use) {
@@ -85,6 +86,30 @@ TEST_CASE("two chunks a document and rank travel under zigzag, however long it i
     CHECK(sp::count_chunks(sp::Striped{}(816, 4), 3) == 204);
 }
 
+TEST_CASE("placeholders_of_a_shard_are_numbered_in_the_whole_stream") {  // cases 72 and 76
+    // Tokens [1,9,9,9,9,2,3,4], zigzag over two ranks that were handed their own.
+    const auto layout = sp::ZigZag{}(8, 2);
+    const auto rules = sp::placeholders({{9, 0}});
+    const std::vector<std::vector<std::int64_t>> ids{{1, 9, 3, 4}, {9, 9, 9, 2}};
+    List counts;
+    for (int rank = 0; rank < 2; ++rank) {
+        List own(static_cast<std::size_t>(sp::count_chunks(layout, rank)));
+        sp::chunk_counts(thrust::seq, layout, rank, ids[static_cast<std::size_t>(rank)], rules, own);
+        counts.insert(counts.end(), own.begin(), own.end());
+    }
+    const std::vector<Ints> expected{{-1, 0, -1, -1}, {1, 2, 3, -1}};
+    for (int rank = 0; rank < 2; ++rank) {
+        Ints rows(4);
+        sp::rows_from_counts(thrust::seq, layout, rank, ids[static_cast<std::size_t>(rank)], rules, counts, rows);
+        CHECK(rows == expected[static_cast<std::size_t>(rank)]);
+    }
+    // Already split: the layout of the whole stream says how many tokens a rank has, so a second split, or none, is refused.
+    const auto whole = sp::ZigZag{}(16, 2);
+    List one(2);
+    CHECK(thrown([&] { sp::chunk_counts(thrust::seq, whole, 0, ids[0], rules, one); }) ==
+          sp::make_status(sp::Kind::axis_extent, 0, 0, 8, 4));
+}
+
 TEST_CASE("nothing is written after a mistake with local tokens") {
     const auto layout = sp::ZigZag{}(8, 2);
     const auto rules = sp::placeholders({{9, 0}});
@@ -102,6 +127,16 @@ TEST_CASE("nothing is written after a mistake with local tokens") {
            [&] { sp::chunk_counts(thrust::seq, layout, 0, ids, rules, four); });
     expect(sp::make_status(sp::Kind::rank, 0, 0, 1, 2),
            [&] { sp::chunk_counts(thrust::seq, layout, 2, ids, rules, counts); });
+    // What would throw is a Status too, so that no rank leaves the all-gather between them.
+    CHECK(sp::status_of([&] { sp::chunk_counts(sp::check_only, layout, 0, three, rules, counts); }) ==
+          sp::make_status(sp::Kind::axis_extent, 0, 0, 4, 3));
+    CHECK(sp::status_of([&] { sp::chunk_counts(sp::check_only, layout, 0, ids, rules, counts); }).ok());
+    CHECK(sp::status_of([&] {
+              sp::rows_from_counts(sp::check_only, layout, 0, ids, rules, List{1, 2}, rows);
+          }).kind() == sp::Kind::extent);
+    CHECK(sp::status_of([&] { sp::rows_from_counts(sp::check_only, layout, 0, ids, rules, List(4, 1), rows); }).ok());
+    CHECK(counts == List(2, -9));
+    CHECK(rows == Ints(4, -9));
     const auto from = [&](const List& all_counts) {
         return [&, all_counts] { sp::rows_from_counts(thrust::seq, layout, 0, ids, rules, all_counts, rows); };
     };

@@ -13,7 +13,7 @@ namespace {
 template <class L>
 List shard_of(const L& layout, int rank) {
     List index(static_cast<std::size_t>(layout.slots(rank)));
-    sp::gather_index(thrust::seq, layout, rank, index);
+    sp::sources(thrust::seq, layout, rank, index);
     return index;
 }
 
@@ -36,7 +36,7 @@ TEST_CASE("local offsets are where documents begin in every shard") {
                 List out(cu.size(), -9);
                 std::vector<std::int32_t> narrow(cu.size(), -9);
                 sp::local_offsets(exec, layout, out);
-                sp::local_offsets(exec, cu, ranks, narrow);
+                sp::local_offsets(exec, sp::packed(sp::Contiguous{}, cu, cu.back(), ranks), narrow);
                 REQUIRE(as<std::int32_t>(out) == narrow);
                 // The document of slot t, by the local offsets, is that of its position, by the global ones.
                 const auto global = sp::offsets(cu);
@@ -56,23 +56,27 @@ TEST_CASE("local offsets refuse what does not divide, and write nothing") {
     const List cu{0, 8, 14};
     List out(3, -9);
     const auto layout = sp::packed(sp::ZigZag{}, cu, 14, 2);
-    const sp::Status status = sp::check_local_offsets(layout, out);
+    const sp::Status status = refused([&](auto& exec) { sp::local_offsets(exec, layout, out); });
     CHECK(status.kind() == sp::Kind::document_multiple);
     CHECK(status.index() == 1);
-    CHECK(thrown([&] { sp::local_offsets(thrust::seq, layout, out); }) == status);
-    CHECK(sp::check_local_offsets(cu, 4, out).kind() == sp::Kind::document_multiple);
-    CHECK(sp::check_local_offsets(cu, 0, out).kind() == sp::Kind::ranks);
-    CHECK(sp::check_local_offsets(cu, 2, out).ok());
-    CHECK(thrown([&] { sp::local_offsets(thrust::seq, cu, 3, out); }).kind() == sp::Kind::document_multiple);
+    const auto kind_of = [](const auto& offsets, int ranks, auto& to) {
+        return refused([&](auto& exec) {
+                   sp::local_offsets(exec, sp::packed(sp::Contiguous{}, offsets, sp::offsets(offsets).last(), ranks),
+                                     to);
+               })
+            .kind();
+    };
+    CHECK(kind_of(cu, 4, out) == sp::Kind::document_multiple);
+    CHECK(kind_of(cu, 0, out) == sp::Kind::ranks);
     CHECK(out == List(3, -9));
     List two(2, -9), alias{0, 8, 16};
-    CHECK(sp::check_local_offsets(cu, 2, two).kind() == sp::Kind::axis_extent);
-    CHECK(sp::check_local_offsets(alias, 2, alias).kind() == sp::Kind::overlap);
+    CHECK(kind_of(cu, 2, two) == sp::Kind::axis_extent);
+    CHECK(kind_of(alias, 2, alias) == sp::Kind::overlap);
     const List huge{0, std::int64_t{1} << 34};
     std::vector<std::int32_t> narrow(2, -9);
-    CHECK(sp::check_local_offsets(huge, 2, narrow).kind() == sp::Kind::value_lost);
-    CHECK(sp::check_local_offsets(huge, 16, narrow).ok());
-    CHECK(sp::check_local_offsets(List{}, 2, narrow).kind() == sp::Kind::offsets_count);
+    CHECK(kind_of(huge, 2, narrow) == sp::Kind::value_lost);
+    CHECK(kind_of(huge, 16, narrow) == sp::Kind::ok);
+    CHECK(kind_of(List{}, 2, narrow) == sp::Kind::offsets_count);
 }
 
 TEST_CASE("a_repeated_last_offset_is_no_error_and_keeps_the_array_its_length") {  // case 11
@@ -142,14 +146,14 @@ TEST_CASE("merged offsets are the samples' moved, for any number of samples and 
 TEST_CASE("merged offsets name the sample that is wrong") {
     List out(5, -9), three(3, -9);
     const auto status = [&](const List& rows, List& to) {
-        return sp::check_merged_offsets(sp::tensor(rows.data(), 2, 3), 8, to);
+        return sp::status_of([&] { sp::merged_offsets(sp::check_only, sp::tensor(rows.data(), 2, 3), 8, to); });
     };
     CHECK(status({0, 3, 8, 0, 5, 7}, out) == make_status(sp::Kind::offsets_total, 1, 0, 8, 7));
     CHECK(status({0, 3, 8, 1, 5, 8}, out) == make_status(sp::Kind::offsets_first, 1, 0, 0, 1));
     CHECK(status({0, 9, 8, 0, 5, 8}, out) == make_status(sp::Kind::offsets_order, 0, 1, 9, 8));
     CHECK(status({0, 3, 8, 0, 5, 8}, three).kind() == sp::Kind::axis_extent);
     const List rows{0, 3, 8, 0, 5, 7};
-    CHECK(thrown([&] { sp::merged_offsets(thrust::seq, sp::tensor(rows.data(), 2, 3), 8, out); }).kind() ==
+    CHECK(sp::status_of([&] { sp::merged_offsets(thrust::seq, sp::tensor(rows.data(), 2, 3), 8, out); }).kind() ==
           sp::Kind::offsets_total);
     CHECK(out == List(5, -9));
 }
@@ -183,16 +187,18 @@ TEST_CASE("document positions count from 0 in each document") {
 TEST_CASE("a tail without a rule is an error, and so are offsets past the end") {
     const List cu{0, 3, 5};
     List out(8, -9), four(4, -9);
-    CHECK(thrown([&] { sp::document_positions(thrust::seq, cu, out); }).kind() == sp::Kind::offsets_total);
-    CHECK(thrown([&] { sp::document_positions(thrust::seq, cu, sp::Tail::nobody, four); }).kind() ==
+    CHECK(sp::status_of([&] { sp::document_positions(thrust::seq, cu, out); }).kind() == sp::Kind::offsets_total);
+    CHECK(sp::status_of([&] { sp::document_positions(thrust::seq, cu, sp::Tail::nobody, four); }).kind() ==
           sp::Kind::offsets_total);
     const List falling{0, 5, 3};
-    CHECK(sp::check_document_positions(falling, sp::Tail::nobody, out).kind() == sp::Kind::offsets_order);
+    CHECK(sp::status_of([&] { sp::document_positions(sp::check_only, falling, sp::Tail::nobody, out); }).kind() ==
+          sp::Kind::offsets_order);
     CHECK(out == List(8, -9));
     List alias{0, 3};
-    CHECK(sp::check_document_positions(alias, sp::Tail::nobody, alias).kind() == sp::Kind::offsets_total);
+    CHECK(sp::status_of([&] { sp::document_positions(sp::check_only, alias, sp::Tail::nobody, alias); }).kind() ==
+          sp::Kind::offsets_total);
     List same{0, 2};
-    CHECK(sp::check_document_positions(same, same).kind() == sp::Kind::overlap);
+    CHECK(sp::status_of([&] { sp::document_positions(sp::check_only, same, same); }).kind() == sp::Kind::overlap);
 }
 
 TEST_CASE("pads_have_position_0_where_the_caller_says_so") {  // case 20: explicit lengths, never guessed from positions

@@ -67,6 +67,31 @@ TEST_CASE("the sequence grows at its end, and the caller says who owns the tail"
     CHECK(padded({0, 0}, 8, sp::Tail::own_document, 0) == List{0, 0, 0});
 }
 
+TEST_CASE("the sequence grows to a given length, and a longer one is an error") {
+    const List cu{0, 5, 12, 12};
+    List out(4, -9), own(5, -9);
+    sp::extended_offsets(thrust::seq, cu, 20, sp::Tail::last_document, out);
+    CHECK(out == List{0, 5, 20, 20});
+    sp::extended_offsets(thrust::seq, cu, 20, sp::Tail::nobody, out);
+    CHECK(out == cu);
+    sp::extended_offsets(thrust::seq, cu, 20, sp::Tail::own_document, own);
+    CHECK(own == List{0, 5, 12, 12, 20});
+    sp::extended_offsets(thrust::seq, cu, 12, sp::Tail::last_document, out);
+    CHECK(out == cu);
+    sp::extended_offsets(thrust::seq, List{0, 0, 0, 0}, 9, sp::Tail::last_document, out);
+    CHECK(out == List{0, 9, 9, 9});
+    out = cu;
+    const auto kind_of = [&](const List& offsets, std::int64_t length) {
+        return refused([&](auto& exec) { sp::extended_offsets(exec, offsets, length, sp::Tail::last_document, out); })
+            .kind();
+    };
+    CHECK(kind_of(cu, 11) == sp::Kind::offsets_total);
+    CHECK(kind_of(List{0}, 20) == sp::Kind::offsets_count);  // no document could own the tail
+    CHECK(kind_of(List{0, 5, 4, 12}, 20) == sp::Kind::offsets_order);
+    CHECK(kind_of(List{0, 5}, 20) == sp::Kind::axis_extent);
+    CHECK(out == cu);
+}
+
 TEST_CASE("per-document and whole-sequence padding compose") {
     // 8-bit formats in one trainer: each document to lcm(16, 2 P T), then the last one until the total is a multiple of
     // 128 * 2 P T. Here P = T = 1.
@@ -80,43 +105,61 @@ TEST_CASE("mistakes in padding are named before anything is written") {
     const List cu{0, 5, 12};
     List out(3, -9), four(4, -9);
     for (const std::int64_t multiple : {0, -4}) {
-        CHECK(sp::check_padded_offsets(cu, multiple, out).kind() == sp::Kind::policy);
-        CHECK(sp::check_padded_offsets(cu, multiple, sp::Tail::nobody, out).kind() == sp::Kind::policy);
-        CHECK(thrown([&] { sp::padded_offsets(thrust::seq, cu, multiple, out); }).kind() == sp::Kind::policy);
+        CHECK(sp::status_of([&] { sp::padded_offsets(sp::check_only, cu, multiple, out); }).kind() == sp::Kind::policy);
+        CHECK(sp::status_of([&] { sp::padded_offsets(sp::check_only, cu, multiple, sp::Tail::nobody, out); }).kind() ==
+              sp::Kind::policy);
+        CHECK(sp::status_of([&] { sp::padded_offsets(thrust::seq, cu, multiple, out); }).kind() == sp::Kind::policy);
     }
-    CHECK(sp::check_padded_offsets(cu, 8, four).kind() == sp::Kind::axis_extent);
-    CHECK(sp::check_padded_offsets(cu, 8, sp::Tail::own_document, out).kind() == sp::Kind::axis_extent);
-    CHECK(sp::check_padded_offsets(cu, 8, sp::Tail::own_document, four).ok());
-    CHECK(sp::check_padded_offsets(List{0, 5, 3}, 8, out).kind() == sp::Kind::offsets_order);
-    CHECK(sp::check_padded_offsets(List{1, 5, 7}, 8, out).kind() == sp::Kind::offsets_first);
-    CHECK(sp::check_padded_offsets(List{}, 8, out).kind() == sp::Kind::offsets_count);
-    CHECK(sp::check_padded_offsets(List{}, 8, sp::Tail::nobody, out).kind() == sp::Kind::offsets_count);
+    CHECK(sp::status_of([&] { sp::padded_offsets(sp::check_only, cu, 8, four); }).kind() == sp::Kind::axis_extent);
+    CHECK(sp::status_of([&] { sp::padded_offsets(sp::check_only, cu, 8, sp::Tail::own_document, out); }).kind() ==
+          sp::Kind::axis_extent);
+    CHECK(sp::status_of([&] { sp::padded_offsets(sp::check_only, cu, 8, sp::Tail::own_document, four); }).ok());
+    CHECK(sp::status_of([&] {
+              sp::padded_offsets(sp::check_only, List{0, 5, 3}, 8, out);
+          }).kind() == sp::Kind::offsets_order);
+    CHECK(sp::status_of([&] {
+              sp::padded_offsets(sp::check_only, List{1, 5, 7}, 8, out);
+          }).kind() == sp::Kind::offsets_first);
+    CHECK(sp::status_of([&] { sp::padded_offsets(sp::check_only, List{}, 8, out); }).kind() == sp::Kind::offsets_count);
+    CHECK(sp::status_of([&] { sp::padded_offsets(sp::check_only, List{}, 8, sp::Tail::nobody, out); }).kind() ==
+          sp::Kind::offsets_count);
     List alias{0, 5, 12};
-    CHECK(thrown([&] { sp::padded_offsets(thrust::seq, alias, 8, alias); }).kind() == sp::Kind::overlap);
+    CHECK(sp::status_of([&] { sp::padded_offsets(thrust::seq, alias, 8, alias); }).kind() == sp::Kind::overlap);
     CHECK(out == List(3, -9));
 }
 
 TEST_CASE("sums past 32 and 64 bits are errors that name the document") {
     const List cu{0, INT32_MAX - 7, std::int64_t{INT32_MAX} + 1};
     std::vector<std::int32_t> narrow(3, -9);
-    const sp::Status second = sp::check_padded_offsets(cu, 8, narrow);
+    const sp::Status second = sp::status_of([&] { sp::padded_offsets(sp::check_only, cu, 8, narrow); });
     CHECK(second == make_status(sp::Kind::value_lost, 0, 1, INT32_MAX, std::int64_t{1} << 31));
-    CHECK(sp::check_padded_offsets(List{0, INT32_MAX - 9, INT32_MAX - 9}, 8, narrow).ok());
-    const sp::Status first = sp::check_padded_offsets(List{0, INT32_MAX - 3, INT32_MAX - 3}, 8, narrow);
+    CHECK(sp::status_of([&] {
+              sp::padded_offsets(sp::check_only, List{0, INT32_MAX - 9, INT32_MAX - 9}, 8, narrow);
+          }).ok());
+    const sp::Status first = sp::status_of([&] {
+        sp::padded_offsets(sp::check_only, List{0, INT32_MAX - 3, INT32_MAX - 3}, 8, narrow);
+    });
     CHECK(first == make_status(sp::Kind::value_lost, 0, 0, INT32_MAX, std::int64_t{1} << 31));
-    CHECK(sp::check_padded_offsets(List{0, 4, INT32_MAX - 3}, 8, sp::Tail::last_document, narrow).kind() ==
-          sp::Kind::value_lost);
+    CHECK(sp::status_of([&] {
+              sp::padded_offsets(sp::check_only, List{0, 4, INT32_MAX - 3}, 8, sp::Tail::last_document, narrow);
+          }).kind() == sp::Kind::value_lost);
     // Nobody's tail is in no offset, so it need not fit.
     CHECK(sp::padded_offsets(thrust::seq, List{0, 4, INT32_MAX - 3}, 8, sp::Tail::nobody, narrow) == std::int64_t{1}
                                                                                                          << 31);
     CHECK(narrow == std::vector<std::int32_t>{0, 4, INT32_MAX - 3});
     CHECK(padded({0, std::int64_t{1} << 40}, 3) == List{0, (std::int64_t{1} << 40) + 2});
     List out(2, -9);
-    CHECK(sp::check_padded_offsets(List{0, INT64_MAX - 1}, 8, out).kind() == sp::Kind::length);
-    CHECK(sp::check_padded_offsets(List{0, INT64_MAX - 1}, 8, sp::Tail::last_document, out).kind() == sp::Kind::length);
-    CHECK(sp::check_padded_offsets(List{0, 1}, INT64_MAX, out).ok());
+    CHECK(sp::status_of([&] {
+              sp::padded_offsets(sp::check_only, List{0, INT64_MAX - 1}, 8, out);
+          }).kind() == sp::Kind::length);
+    CHECK(sp::status_of([&] {
+              sp::padded_offsets(sp::check_only, List{0, INT64_MAX - 1}, 8, sp::Tail::last_document, out);
+          }).kind() == sp::Kind::length);
+    CHECK(sp::status_of([&] { sp::padded_offsets(sp::check_only, List{0, 1}, INT64_MAX, out); }).ok());
     List three(3, -9);
-    CHECK(sp::check_padded_offsets(List{0, 1, 2}, INT64_MAX, three) == make_status(sp::Kind::length, 0, 1, 0, -1));
+    CHECK(sp::status_of([&] {
+              sp::padded_offsets(sp::check_only, List{0, 1, 2}, INT64_MAX, three);
+          }) == make_status(sp::Kind::length, 0, 1, 0, -1));
 }
 
 TEST_CASE("the_last_real_token_of_an_odd_document_counts") {  // case 1
@@ -125,8 +168,8 @@ TEST_CASE("the_last_real_token_of_an_odd_document_counts") {  // case 1
     CHECK(up == List{0, 8});
     const auto layout = sp::padded(sp::packed(sp::ZigZag{}, up, 8, 2), real, up, 7);
     std::vector<std::int32_t> first(4), second(4);
-    sp::gather_index(thrust::seq, layout, 0, first);
-    sp::gather_index(thrust::seq, layout, 1, second);
+    sp::sources(thrust::seq, layout, 0, first);
+    sp::sources(thrust::seq, layout, 1, second);
     CHECK(first == std::vector<std::int32_t>{0, 1, 6, -1});
     CHECK(second == std::vector<std::int32_t>{2, 3, 4, 5});
 }
@@ -167,11 +210,11 @@ TEST_CASE("padding_is_there_by_value_not_because_an_array_is") {  // case 25
     CHECK(sp::has_padding(cu, up));
     const auto one = sp::padded(sp::packed(sp::ZigZag{}, cu, 8, 1), cu, same, 8);
     List index(8);
-    sp::gather_index(thrust::seq, one, 0, index);
+    sp::sources(thrust::seq, one, 0, index);
     CHECK(index == range(0, 8));
     const auto two = sp::padded(sp::packed(sp::ZigZag{}, cu, 8, 2), cu, same, 8);
     List first(4);
-    sp::gather_index(thrust::seq, two, 0, first);
+    sp::sources(thrust::seq, two, 0, first);
     CHECK(first == List{0, 3, 4, 7});
 }
 
@@ -179,7 +222,7 @@ TEST_CASE("absent_padded_offsets_mean_the_real_ones") {  // case 26
     const List cu{0, 4, 12};
     const auto layout = sp::packed(sp::ZigZag{}, cu, 12, 2);
     List index(6), local(3);
-    sp::gather_index(thrust::seq, layout, 0, index);
+    sp::sources(thrust::seq, layout, 0, index);
     sp::local_offsets(thrust::seq, layout, local);
     CHECK(index == List{0, 3, 4, 5, 10, 11});
     CHECK(local == List{0, 2, 6});

@@ -1,7 +1,9 @@
 // Plans: the worked examples of docs/design.md, and the solvers against plain loops on random work.
 #include "support.hpp"
 
-#include <seqpar/balance/plans.hpp>
+#include <seqpar/balance/hybrid.hpp>
+#include <seqpar/conformance/layout.hpp>
+#include <seqpar/layout/multiples.hpp>
 
 using namespace test;
 
@@ -79,10 +81,11 @@ TEST_CASE("older torch's order is the join of the documents' shards, cut; any do
     }
     const List odd{0, 6, 12};
     const List short_of_it{0, 8};
-    CHECK(thrown([&] { (void)sp::per_document_runs(sp::offsets(odd), 12, 2); }).kind() == sp::Kind::document_multiple);
-    CHECK(thrown([&] { (void)sp::per_document_runs(sp::offsets(short_of_it), 12, 2); }).kind() ==
+    CHECK(sp::status_of([&] { (void)sp::per_document_runs(sp::offsets(odd), 12, 2); }).kind() ==
+          sp::Kind::document_multiple);
+    CHECK(sp::status_of([&] { (void)sp::per_document_runs(sp::offsets(short_of_it), 12, 2); }).kind() ==
           sp::Kind::offsets_total);
-    CHECK(thrown([&] { (void)sp::per_document_runs(sp::offsets(odd), 12, 0); }).kind() == sp::Kind::ranks);
+    CHECK(sp::status_of([&] { (void)sp::per_document_runs(sp::offsets(odd), 12, 0); }).kind() == sp::Kind::ranks);
     // 2^33 positions are runs like any others.
     const List large{0, std::int64_t{1} << 32, std::int64_t{1} << 33};
     const auto runs = sp::per_document_runs(sp::offsets(large), large.back(), 4);
@@ -94,5 +97,63 @@ TEST_CASE("the least ranks for a sample of hybrid context parallelism") {
     CHECK(sp::ranks_needed(4097, 4096, 8) == 2);
     CHECK(sp::ranks_needed(9000, 4096, 8) == 4);
     CHECK(sp::ranks_needed(20000, 4096, 8) == 8);
-    CHECK(thrown([] { (void)sp::ranks_needed(20000, 4096, 4); }).kind() == sp::Kind::ranks);
+    CHECK(sp::status_of([] { (void)sp::ranks_needed(20000, 4096, 4); }).kind() == sp::Kind::ranks);
+}
+
+TEST_CASE("a plan of hybrid context parallelism: ranks are neighbours, none idles, every sample runs once, whole") {
+    Random random(93);
+    for (int round = 0; round < 200; ++round) {
+        const int ranks = 1 << random.between(0, 4);
+        List lengths(static_cast<std::size_t>(random.between(0, 12)));
+        for (std::int64_t& length : lengths)
+            length = random.between(0, 64 * ranks);
+        List runs_of_sample(lengths.size());
+        for (const sp::BlockParts& parts : sp::hybrid_parts(lengths, 64, ranks)) {
+            List padded = lengths;
+            for (std::size_t s = 0; s < padded.size(); ++s)
+                padded[s] = sp::round_up(lengths[s], 2 * ranks);  // a multiple for every group
+            const sp::HybridBatch batch = sp::hybrid_batch(parts, padded);
+            const sp::RunTable table(batch.runs, batch.cu_seqlens.back());
+            REQUIRE(sp::conformance::check_layout(table.layout()).ok());
+            for (const auto& part : parts)
+                REQUIRE(!part.empty());
+            for (std::size_t s = 0; s < lengths.size(); ++s) {
+                if (batch.ranks[s] == 0) continue;
+                ++runs_of_sample[s];
+                REQUIRE(batch.ranks[s] >= sp::ranks_needed(lengths[s], 64, ranks));
+            }
+        }
+        REQUIRE(runs_of_sample == List(lengths.size(), 1));
+    }
+}
+
+TEST_CASE(
+    "a micro batch of hybrid context parallelism: its samples in order of number, each dealt by zigzag to its ranks") {
+    const List lengths{9000, 4096, 4097, 1000};
+    const auto plan = sp::hybrid_parts(lengths, 4096, 8);
+    CHECK(plan == std::vector<Lists>{{{0}, {0}, {0}, {0}, {2}, {2}, {1}, {3}}});
+    const sp::HybridBatch batch = sp::hybrid_batch(plan[0], List{9000, 4096, 4100, 1000});
+    CHECK(batch.cu_seqlens == List{0, 9000, 13096, 17196, 18196});
+    CHECK(batch.ranks == std::vector<int>{4, 1, 2, 1});
+    CHECK(batch.first_rank == std::vector<int>{0, 6, 4, 7});
+    CHECK(of_runs(batch.runs, 18196)[5] == moved(formula_a(4100, 2, 1), 13096));
+
+    const Lists two{{1, 0}, {1}};  // sample 2 is in another micro batch
+    const sp::HybridBatch some = sp::hybrid_batch(two, List{3, 4, 5});
+    CHECK(some.cu_seqlens == List{0, 3, 7, 7});
+    CHECK(some.first_rank == std::vector<int>{0, 0, -1});
+    CHECK(of_runs(some.runs, 7) == Lists{{3, 6, 0, 1, 2}, {4, 5}});
+}
+
+TEST_CASE("what a plan of hybrid context parallelism refuses names the sample") {
+    const List lengths{8, 100};
+    const auto too_long = sp::status_of([&] { (void)sp::hybrid_parts(lengths, 8, 8); });
+    CHECK(too_long == sp::make_status(sp::Kind::ranks, 0, 1, 16, 8));
+    // Groups of 2 and 2 of 5 ranks: the fifth cannot double either.
+    CHECK(sp::status_of([] { (void)sp::hybrid_parts(List{16, 16}, 8, 5); }).kind() == sp::Kind::ranks);
+    const auto odd = sp::status_of([] { (void)sp::hybrid_batch(Lists{{0, 1}, {1}}, List{3, 6}); });
+    CHECK(odd == sp::make_status(sp::Kind::document_multiple, 0, 1, 4, 6));
+    CHECK(sp::status_of([] { (void)sp::hybrid_batch(Lists{{0}, {}, {0}}, List{4}); }).kind() == sp::Kind::table);
+    CHECK(sp::status_of([] { (void)sp::hybrid_batch(Lists{{1}}, List{4}); }).kind() == sp::Kind::table);
+    CHECK(sp::status_of([] { (void)sp::hybrid_batch(Lists{{0, 0}}, List{4}); }).kind() == sp::Kind::table);
 }

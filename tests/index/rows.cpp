@@ -198,7 +198,7 @@ TEST_CASE("counting commutes with splitting: the rows of a shard are a shard of 
             std::vector<int> seen(ids.size(), 0);
             for (int rank = 0; rank < layout.ranks(); ++rank) {
                 Ints index(static_cast<std::size_t>(layout.slots(rank)));
-                sp::gather_index(thrust::seq, layout, rank, index);
+                sp::sources(thrust::seq, layout, rank, index);
                 for (const std::int32_t source : index) {
                     if (source < 0) continue;
                     const std::int32_t row = rows[static_cast<std::size_t>(source)];
@@ -242,18 +242,20 @@ TEST_CASE("rules are checked where they are made, also at compile time") {
     static_assert(rules.count() == 2 && rules.banks() == 2 && rules.first_row(1) == 100 &&
                   rules[1].placeholder == 151656);
     static_assert(std::is_trivially_copyable_v<sp::PlaceholderRules>);
-    const sp::Status repeated = thrown([] { static_cast<void>(sp::placeholders({{5, 0}, {6, 0}, {5, 1}})); });
+    const sp::Status repeated = sp::status_of([] { static_cast<void>(sp::placeholders({{5, 0}, {6, 0}, {5, 1}})); });
     CHECK(repeated.kind() == sp::Kind::rule_repeated);
     CHECK(repeated.index() == 2);
     CHECK(describe(repeated) == "two rules have one placeholder id: rule 2, expected an id other than 5, got 5");
-    CHECK(thrown([] { static_cast<void>(sp::placeholders({{5, 8}})); }).kind() == sp::Kind::bank_range);
-    CHECK(thrown([] { static_cast<void>(sp::placeholders({{5, -1}})); }).kind() == sp::Kind::bank_range);
-    CHECK(thrown([] {
+    CHECK(sp::status_of([] { static_cast<void>(sp::placeholders({{5, 8}})); }).kind() == sp::Kind::bank_range);
+    CHECK(sp::status_of([] { static_cast<void>(sp::placeholders({{5, -1}})); }).kind() == sp::Kind::bank_range);
+    CHECK(sp::status_of([] {
               static_cast<void>(
                   sp::placeholders({{1, 0}, {2, 0}, {3, 0}, {4, 0}, {5, 0}, {6, 0}, {7, 0}, {8, 0}, {9, 0}}));
           }).kind() == sp::Kind::rule_count);
-    CHECK(thrown([] { static_cast<void>(sp::placeholders({{5, 0}}).base({-1})); }).kind() == sp::Kind::row_range);
-    CHECK(thrown([] {
+    CHECK(sp::status_of([] {
+              static_cast<void>(sp::placeholders({{5, 0}}).base({-1}));
+          }).kind() == sp::Kind::row_range);
+    CHECK(sp::status_of([] {
               static_cast<void>(sp::placeholders({{5, 0}}).base({std::int64_t{1} << 31}));
           }).kind() == sp::Kind::row_range);
 }
@@ -267,7 +269,7 @@ TEST_CASE("nothing is written after a mistake in build_rows, and the check gives
     const auto expect = [&](sp::Kind kind, int array, const sp::Status& status, auto call) {
         CHECK(status.kind() == kind);
         CHECK(status.array() == array);
-        CHECK(thrown(call) == status);
+        CHECK(sp::status_of(call) == status);
         CHECK(rows == Ints(4, -9));
         CHECK(banks == Ints(4, -9));
         CHECK(counts == List(2, -9));
@@ -288,7 +290,7 @@ TEST_CASE("nothing is written after a mistake in build_rows, and the check gives
     Ints narrow(4, 9);
     const auto one = sp::placeholders({{9, 0}});
     CHECK(sp::check_build_rows(narrow, one, narrow).kind() == sp::Kind::overlap);
-    CHECK(thrown([&] { sp::build_rows(thrust::seq, narrow, one, narrow); }).kind() == sp::Kind::overlap);
+    CHECK(sp::status_of([&] { sp::build_rows(thrust::seq, narrow, one, narrow); }).kind() == sp::Kind::overlap);
     CHECK(narrow == Ints(4, 9));
     const auto far = sp::placeholders({{9, 0}, {(std::int64_t{1} << 32) + 9, 0}});
     expect(sp::Kind::value_lost, 0, sp::check_build_rows(narrow, far, rows),
@@ -303,7 +305,7 @@ TEST_CASE("a row past 32 bits is an error that names bank and token, the last on
     const auto rules = sp::placeholders({{9, 1}, {8, 0}}).base({7, INT32_MAX - 1});
     for_each_exec([&](const auto& exec) {
         Ints rows(5, -9), banks(5, -9);
-        const sp::Status status = thrown([&] { sp::build_rows(exec, ids, rules, rows, banks); });
+        const sp::Status status = sp::status_of([&] { sp::build_rows(exec, ids, rules, rows, banks); });
         CHECK(status.kind() == sp::Kind::value_lost);
         CHECK(status.array() == 1);
         CHECK(status.index() == 3);
@@ -353,7 +355,7 @@ TEST_CASE("rows_are_counted_on_the_whole_stream_before_the_split") {  // case 76
     const auto layout = sp::ZigZag{}(8, 2);
     const auto shard_of = [&](int rank) {
         Ints index(4);
-        sp::gather_index(thrust::seq, layout, rank, index);
+        sp::sources(thrust::seq, layout, rank, index);
         return gathered(rows, index);
     };
     CHECK(shard_of(0) == List{-1, 0, -1, -1});

@@ -25,7 +25,7 @@ std::vector<std::vector<sp::Run>> runs_of(const sp::Permuted& layout) {
 
 template <class R>
 sp::Status refused(const R& lists, std::int64_t length) {
-    return thrown([&] { sp::RunTable table(lists, length); });
+    return sp::status_of([&] { sp::RunTable table(lists, length); });
 }
 
 }  // namespace
@@ -129,8 +129,6 @@ TEST_CASE("random lists with one position changed are refused") {
 // A layout of a table that is about to go does not compile.
 namespace {
 template <class T>
-concept gives_layout = requires(T&& table) {
-    static_cast<T&&>(table).layout();
-};
+concept gives_layout = requires(T&& table) { static_cast<T&&>(table).layout(); };
 static_assert(gives_layout<sp::RunTable&> && gives_layout<const sp::RunTable&> && !gives_layout<sp::RunTable>);
 }  // namespace

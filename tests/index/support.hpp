@@ -5,6 +5,7 @@
 #include "../layout/lists.hpp"
 #include "../layout/random.hpp"
 
+#include <seqpar/index/positions.hpp>
 #include <seqpar/index/run_table.hpp>
 #include <seqpar/layout/contiguous.hpp>
 #include <seqpar/layout/nested.hpp>
@@ -85,15 +86,18 @@ List gathered(const std::vector<J>& values, const std::vector<I>& index, std::in
     return out;
 }
 
-// Whether `call` throws an Error of this kind.
+// What call() reports.
 template <class F>
 sp::Status thrown(F call) {
-    try {
-        call();
-    } catch (const sp::Error& error) {
-        return error.status();
-    }
-    return {};
+    return sp::status_of(call);
+}
+
+// What call(exec) reports, the same under an exec that checks only and under one that works.
+template <class F>
+sp::Status refused(F call) {
+    const sp::Status status = sp::status_of([&] { call(sp::check_only); });
+    CHECK(sp::status_of([&] { call(thrust::seq); }) == status);
+    return status;
 }
 
 }  // namespace test

@@ -150,7 +150,7 @@ struct BrokenPolicy {
         }
         return what == multiple_of_one ? std::int64_t{2} * ranks : what == unequal ? 1 : ranks;
     }
-    UnevenContiguousLayout operator()(std::int64_t length, int ranks) const {
+    ContiguousLayout operator()(std::int64_t length, int ranks) const {
         return {what == other_length ? length + ranks : length, what == other_ranks && ranks > 1 ? ranks - 1 : ranks};
     }
 };

@@ -19,7 +19,7 @@ namespace {
 
 static_assert(LayoutPolicy<ZigZag> && LayoutPolicy<Contiguous> && LayoutPolicy<UnevenContiguous> &&
               LayoutPolicy<Striped>);
-static_assert(RunLayout<ZigZagLayout> && RunLayout<ContiguousLayout> && RunLayout<UnevenContiguousLayout>);
+static_assert(RunLayout<ZigZagLayout> && RunLayout<ContiguousLayout>);
 static_assert(RunLayout<StripedLayout> && RunLayout<Permuted>);
 static_assert(RunLayout<Packed<ZigZag, std::int32_t>> && RunLayout<Packed<Striped, std::int64_t>>);
 static_assert(RunLayout<Nested<Packed<ZigZag, std::int32_t>, Contiguous>>);

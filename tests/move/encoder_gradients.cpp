@@ -2,7 +2,10 @@
 // nobody reads.
 #include "vectors.hpp"
 
+#include <seqpar/index/rows.hpp>
+#include <seqpar/layout/zigzag.hpp>
 #include <seqpar/move/gradient_state.hpp>
+#include <seqpar/move/vision_gather.hpp>
 #include <seqpar/move/zero_dependency.hpp>
 
 #include <thrust/execution_policy.h>
@@ -26,8 +29,9 @@ sp::Kind refused(F call) {
 
 // c ranks encode with weight w: bank[row] = w * input[row]; the loss is the sum over tokens of g[row] * bank[row], whose tokens
 // are dealt to the ranks. Every rank does what `state` says is due; returns each rank's gradient of w after all sums.
-std::vector<double> weight_gradients(sp::GradientState state, const std::vector<double>& input, const std::vector<double>& g,
-                                     const std::vector<int>& token_rank, const std::vector<int>& item_rank) {
+std::vector<double> weight_gradients(sp::GradientState state, const std::vector<double>& input,
+                                     const std::vector<double>& g, const std::vector<int>& token_rank,
+                                     const std::vector<int>& item_rank) {
     const auto c = static_cast<std::size_t>(state.ranks());
     std::vector<std::vector<double>> bank(c, std::vector<double>(input.size(), 0));
     for (std::size_t row = 0; row < input.size(); ++row)
@@ -38,7 +42,8 @@ std::vector<double> weight_gradients(sp::GradientState state, const std::vector<
             for (const auto& part : bank)
                 sum += part[row];
             for (std::size_t r = 0; r < c; ++r)
-                bank[r][row] = state.bank_sum() == sp::BankSum::all_reduce || item_rank[row] == static_cast<int>(r) ? sum : 0;
+                bank[r][row] =
+                    state.bank_sum() == sp::BankSum::all_reduce || item_rank[row] == static_cast<int>(r) ? sum : 0;
         }
         state = state.after_bank_sum(state.bank_sum());
     }
@@ -80,7 +85,8 @@ TEST_CASE("doing what the gradient state says gives every rank the gradient of t
 
 TEST_CASE("a second sum over CP is refused, and so is one that would come too early") {
     using State = sp::GradientState;
-    constexpr State copies(sp::BankState::replicated, 4), one(sp::BankState::invariant, 4), own(sp::BankState::sharded, 4);
+    constexpr State copies(sp::BankState::replicated, 4), one(sp::BankState::invariant, 4),
+        own(sp::BankState::sharded, 4);
     static_assert(copies.bank_sum() == sp::BankSum::none && copies.weights_sum() && !copies.done());
     static_assert(one.bank_sum() == sp::BankSum::all_reduce && !one.weights_sum());
     static_assert(own.bank_sum() == sp::BankSum::reduce_scatter && own.weights_sum());
@@ -100,13 +106,43 @@ TEST_CASE("a second sum over CP is refused, and so is one that would come too ea
     CHECK(refused([] { static_cast<void>(State(sp::BankState::sharded, 0)); }) == sp::Kind::ranks);
 }
 
+TEST_CASE("the_bank_gradient_is_summed_over_cp_not_sliced") {  // case 61
+    // Tokens [1,9,9,9,9,2,3,4], zigzag over two ranks; rank 0 encodes all four rows.
+    const std::vector<std::int64_t> ids{1, 9, 9, 9, 9, 2, 3, 4};
+    const std::vector<float> d_out{-1, 10, 11, 12, 13, -2, -3, -4};  // [8, H = 1]
+    std::vector<std::int32_t> rows(8);
+    sp::build_rows(thrust::seq, ids, sp::placeholders({{9, 0}}), rows);
+    const auto layout = sp::ZigZag{}(8, 2);
+    std::vector<std::vector<float>> d_bank(2, std::vector<float>(4, 0));
+    for (int rank = 0; rank < 2; ++rank) {
+        std::vector<float> local(4), d_embeddings(4);
+        sp::shard(thrust::seq, layout, rank, sp::tensor(d_out.data(), 8, 1), sp::axis<0>,
+                  sp::tensor(local.data(), 4, 1));
+        sp::VisionGather{}.backward(thrust::seq, sp::tensor(local.data(), 4, 1),
+                                    sp::sharded(rows, layout, rank, sp::axis<0>), sp::tensor(d_embeddings.data(), 4, 1),
+                                    sp::tensor(d_bank[static_cast<std::size_t>(rank)].data(), 4, 1), sp::Store{});
+    }
+    CHECK(d_bank[0] == std::vector<float>{10, 0, 0, 0});
+    CHECK(d_bank[1] == std::vector<float>{0, 11, 12, 13});
+    // What is due, and that a slice of rank 0's own would not do.
+    const sp::GradientState state(sp::BankState::sharded, 2);
+    REQUIRE(state.bank_sum() == sp::BankSum::reduce_scatter);
+    std::vector<float> sum(4);
+    for (std::size_t row = 0; row < 4; ++row)
+        sum[row] = d_bank[0][row] + d_bank[1][row];
+    CHECK(sum == std::vector<float>{10, 11, 12, 13});
+    CHECK(refused([&] { static_cast<void>(state.after_weights_sum()); }) == sp::Kind::reduction);
+}
+
 TEST_CASE("an_empty_bank_or_one_that_nobody_reads_stays_in_the_graph_without_a_value") {
     const float infinity = std::numeric_limits<float>::infinity();
     const std::vector<float> x{1, -0.0f, infinity, std::numeric_limits<float>::quiet_NaN(), 5, 6};
     std::vector<float> out(6, 9), d_x(6, 9);
     std::vector<sp::bf16> d_bank(8, sp::convert<sp::bf16>(3.0f));
     const auto matrix = [](auto& memory) { return sp::tensor(memory.data(), 3, 2); };
-    const auto same = [&](const std::vector<float>& y) { return std::memcmp(y.data(), x.data(), sizeof(float) * 6) == 0; };
+    const auto same = [&](const std::vector<float>& y) {
+        return std::memcmp(y.data(), x.data(), sizeof(float) * 6) == 0;
+    };
     sp::ZeroDependency{}(thrust::seq, matrix(x), matrix(out));
     CHECK(same(out));
     sp::ZeroDependency{}(thrust::seq, matrix(out), matrix(out));

@@ -99,6 +99,40 @@ TEST_CASE("roll by -1 as a move: each slot gets its next token's vector, none ov
     }
 }
 
+// A rank has its own slots and gets one token a run from its neighbours (the right halo): no array of the whole is needed.
+TEST_CASE(
+    "roll by -1 without a gather: a shard and its right halo of 1 hold every next token, zigzag over all and in "
+    "documents") {
+    const List cu = {0, 12, 12, 18, 24};
+    const auto check = [&](const auto& layout, const List& documents) {
+        for (int rank = 0; rank < layout.ranks(); ++rank) {
+            const std::int64_t slots = layout.slots(rank);
+            const List halo = sp::halo_positions(layout, rank, sp::Side::right, 1, sp::offsets(documents));
+            List held(static_cast<std::size_t>(slots));
+            sp::positions(thrust::seq, layout, rank, held);
+            held.insert(held.end(), halo.begin(), halo.end());
+            List next(static_cast<std::size_t>(slots));
+            sp::roll_index(thrust::seq, layout, rank, documents, -1, next);
+            List local;  // the same by number in [own slots, halo]
+            for (const std::int64_t p : next) {
+                const auto at = std::find(held.begin(), held.end(), p) - held.begin();
+                REQUIRE((p < 0 || at < std::ssize(held)));
+                local.push_back(p < 0 ? -1 : at);
+            }
+            std::vector<std::int32_t> tokens;
+            for (const std::int64_t p : held)
+                tokens.push_back(p < 0 ? 0 : static_cast<std::int32_t>(100 + p));
+            std::vector<std::int32_t> rolled(next.size());
+            sp::shard(thrust::seq, sp::indexed(local, std::ssize(tokens)), 0, tokens, sp::axis<0>, rolled, -100);
+            for (std::size_t t = 0; t < next.size(); ++t)
+                CHECK(rolled[t] == (next[t] < 0 ? -100 : 100 + next[t]));
+        }
+    };
+    check(sp::ZigZag{}(24, 3), List{0, 24});
+    check(sp::packed(sp::ZigZag{}, cu, 24, 3), cu);
+    check(sp::nested(sp::packed(sp::ZigZag{}, cu, 24, 3), sp::Contiguous{}, 2), cu);
+}
+
 TEST_CASE("the left halo as a move: the vectors before each chunk, the fill before a document") {
     const std::vector<std::int32_t> cu = {0, 8, 12};
     std::vector<float> x = values(12);

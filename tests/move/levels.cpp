@@ -4,7 +4,7 @@
 #include "move/vectors.hpp"
 
 #include <seqpar/layout/zigzag.hpp>
-#include <seqpar/move/check.hpp>
+#include <seqpar/move/levels.hpp>
 #include <seqpar/move/shard.hpp>
 
 #include <thrust/execution_policy.h>
@@ -270,23 +270,25 @@ TEST_CASE("what levels refuse, before anything is written") {
     const auto bv = tensor(b.data(), 2, 2);
     const RowList rows{-1, 0, 1, -1}, beyond{-1, 3, -1, 3}, twice{1, -1, 1, -1}, third{-1, 0, 2, -1};
     const std::vector<float> before = h;
-    check_status(check_add_rows(hv, rows, levels(av, bv)), Kind::extent, 0, 3, 2, 0);
-    check_status(check_add_rows(hv, rows, tensor(a.data(), 2, 3)), Kind::extent, 0, 2, 3, 1);
-    check_status(check_add_rows(hv, RowList(3, -1), av), Kind::extent, 0, 3, 4, 0);
-    check_status(check_add_rows(hv, beyond, av), Kind::row_range, 0, 3, 3, 0, 1);
-    check_status(check_add_rows(hv, row_array(rows, third), banks(av, no_level)), Kind::bank_range, 0, 2, 2, 0, 2);
-    check_status(check_add_rows(hv, rows, levels(banks(av, no_level), banks(av, av))), Kind::axes, 1, 0, 1);
-    CHECK(check_add_rows(hv, rows, tensor(h.data() + 2, 3, 2)).kind() == Kind::overlap);
-    CHECK(check_add_rows_backward(hv, rows, levels(av, av), Store{}).kind() == Kind::overlap);
-    CHECK(check_add_rows_backward(hv, twice, av, Store{}).kind() == Kind::row_reused);
-    CHECK(check_add_rows_backward(hv, twice, av, Summed<Store>{}).ok());
-    CHECK(check_select(av, RowList{0, 3}, tensor(h.data(), 2, 2)).kind() == Kind::row_range);
+    check_status(status_of([&] { add_rows(check_only, hv, rows, levels(av, bv)); }), Kind::extent, 0, 3, 2, 0);
+    check_status(status_of([&] { add_rows(check_only, hv, rows, tensor(a.data(), 2, 3)); }), Kind::extent, 0, 2, 3, 1);
+    check_status(status_of([&] { add_rows(check_only, hv, RowList(3, -1), av); }), Kind::extent, 0, 3, 4, 0);
+    check_status(status_of([&] { add_rows(check_only, hv, beyond, av); }), Kind::row_range, 0, 3, 3, 0, 1);
+    check_status(status_of([&] { add_rows(check_only, hv, row_array(rows, third), banks(av, no_level)); }),
+                 Kind::bank_range, 0, 2, 2, 0, 2);
+    check_status(status_of([&] { add_rows(check_only, hv, rows, levels(banks(av, no_level), banks(av, av))); }),
+                 Kind::axes, 1, 0, 1);
+    CHECK(status_of([&] { add_rows(check_only, hv, rows, tensor(h.data() + 2, 3, 2)); }).kind() == Kind::overlap);
+    CHECK(status_of([&] { add_rows_backward(check_only, hv, rows, levels(av, av), Store{}); }).kind() == Kind::overlap);
+    CHECK(status_of([&] { add_rows_backward(check_only, hv, twice, av, Store{}); }).kind() == Kind::row_reused);
+    CHECK(status_of([&] { add_rows_backward(check_only, hv, twice, av, Summed<Store>{}); }).ok());
+    CHECK(status_of([&] { select(check_only, av, RowList{0, 3}, tensor(h.data(), 2, 2)); }).kind() == Kind::row_range);
     RowList out(4);
     std::vector<char> mask(4);
-    CHECK(check_compact(rows, all_banks, std::vector<char>(3), out).kind() == Kind::extent);
-    CHECK(check_compact(out, all_banks, mask, out).kind() == Kind::overlap);
-    CHECK(check_compact(rows, all_banks, mask, out, RowList(3)).kind() == Kind::extent);
-    CHECK(check_compact(rows, all_banks, no_array, out).ok());
+    CHECK(status_of([&] { compact(check_only, rows, all_banks, std::vector<char>(3), out); }).kind() == Kind::extent);
+    CHECK(status_of([&] { compact(check_only, out, all_banks, mask, out); }).kind() == Kind::overlap);
+    CHECK(status_of([&] { compact(check_only, rows, all_banks, mask, out, RowList(3)); }).kind() == Kind::extent);
+    CHECK(status_of([&] { compact(check_only, rows, all_banks, no_array, out); }).ok());
     CHECK(error_of([] { (void)only_banks({64}); }).kind() == Kind::bank_range);
     CHECK((h == before));
 }

@@ -14,7 +14,7 @@ using namespace seqpar::conformance;
 
 namespace {
 
-std::string broken(const TensorReport& report) { return report.ok() ? std::string() : describe(report); }
+std::string broken(const Report& report) { return report.ok() ? std::string() : describe(report); }
 
 // A matrix of 3 x 4 that gets one thing wrong.
 enum class Fault { none, fresh_copy, const_copy, const_transposed, writable_const, overlapping, repeated, negative };
@@ -52,7 +52,7 @@ struct seqpar::tensor_traits<Matrix<F>> {
 namespace {
 
 template <Fault F>
-TensorReport report_of() {
+Report report_of() {
     Matrix<F> x;
     return check_owning_tensor(x);
 }
@@ -99,13 +99,13 @@ TEST_CASE("foreign types keep every law") {
 
 TEST_CASE("each law that a type breaks is named") {
     CHECK(broken(report_of<Fault::none>()) == "");
-    CHECK(report_of<Fault::fresh_copy>().law == TensorLaw::view_is_stable);
-    CHECK(report_of<Fault::const_copy>().law == TensorLaw::const_view_agrees);
+    CHECK(report_of<Fault::fresh_copy>().law == Law::view_is_stable);
+    CHECK(report_of<Fault::const_copy>().law == Law::const_view_agrees);
     CHECK(broken(report_of<Fault::const_transposed>()) ==
           "const_view_agrees is broken, axis 0: expected length 3, got 4");
-    CHECK(report_of<Fault::writable_const>().law == TensorLaw::const_view_is_read_only);
+    CHECK(report_of<Fault::writable_const>().law == Law::const_view_is_read_only);
     CHECK(broken(report_of<Fault::overlapping>()) == "elements_are_distinct is broken: expected bytes apart 4, got 0");
-    CHECK(report_of<Fault::repeated>().law == TensorLaw::elements_are_distinct);
+    CHECK(report_of<Fault::repeated>().law == Law::elements_are_distinct);
     CHECK(broken(report_of<Fault::negative>()) ==
           "extents_are_lengths is broken, axis 0: expected a length of at least 0, got -3");
     Matrix<Fault::writable_const> handle;  // legal for a view
@@ -134,9 +134,9 @@ struct Twice {
 TEST_CASE("a move that loses or misplaces an element breaks a law") {
     std::vector<int> x{1, 2, 3, 4};
     const ArrayRef a = array_ref(x);
-    CHECK(conformance::detail::moves_agree(Twice{4, true}, a, a, 0).law == TensorLaw::unshard_restores);
+    CHECK(conformance::detail::moves_agree(Twice{4, true}, a, a, 0).law == Law::unshard_restores);
     x = {1, 2, 3, 4};
-    const TensorReport report = conformance::detail::moves_agree(Twice{4, false}, a, a, 0);
-    CHECK(report.law == TensorLaw::shard_agrees);
-    CHECK(describe(report) == "shard_agrees is broken, axis 0, 1 ranks, element 1: expected equal elements 1, got 0");
+    const Report report = conformance::detail::moves_agree(Twice{4, false}, a, a, 0);
+    CHECK(report.law == Law::shard_agrees);
+    CHECK(describe(report) == "shard_agrees is broken, ranks 1, axis 0, element 1: expected equal elements 1, got 0");
 }

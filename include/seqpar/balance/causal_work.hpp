@@ -21,9 +21,15 @@ constexpr std::int64_t sum_of(std::int64_t low, std::int64_t high) {
 
 // The attention work of `rank`: the sum over its real tokens of (position inside the document + 1), which is the number of
 // keys that a causal query sees. cu_seqlens: the documents of the sources (real offsets of a padded layout, else the layout's
-// own); sources behind the last offset count as one more document. Pad slots cost nothing.
+// own); sources behind the last offset count as one more document. Pad slots cost nothing. Errors: an illegal layout, a rank
+// outside the group, illegal offsets, or offsets past the sources. Synchronises: never. Allocates: never. Launches: none. Reads
+// offsets on: the host.
 template <Layout L, OffsetInteger Int>
 [[nodiscard]] constexpr std::int64_t causal_work(const L& layout, int rank, Offsets<Int> cu_seqlens) {
+    throw_if_bad(check(layout));
+    throw_if_bad(check_rank(layout, rank));
+    const std::int64_t sources = layout.source_size();
+    throw_if_bad(check(cu_seqlens, cu_seqlens.last() < sources ? cu_seqlens.last() : sources));
     std::int64_t work = 0;
     auto cursor = source_runs(layout, rank, 0, layout.slots(rank));
     Run run;

@@ -1,6 +1,6 @@
 // Plans: which blocks of the sequence each rank gets, so that attention work is even, with the tie-breaks of the trainers that
-// use them (layout C, D, J, K). Pure functions of work and lengths. Not here: the layout of a plan; see block_runs and
-// index/run_table.hpp, whose RunTable(block_runs(…), length).layout() it is.
+// use them (layout C, D, J). Pure functions of work and lengths. Not here: layout K (hybrid.hpp), and the layout of a plan; see
+// block_runs and index/run_table.hpp, whose RunTable(block_runs(…), length).layout() it is.
 // Every function here: Synchronises: never. Allocates: the result. Launches: none. Reads offsets on: the host. Sums of work are
 // int64 and must fit.
 #pragma once
@@ -156,15 +156,19 @@ template <OffsetInteger Int>
     return work;
 }
 
-// The runs of each rank where block b is positions [b width, (b + 1) width) of [0, length); the last one may be short.
+// The runs of each rank where block b is positions [b width, (b + 1) width) of [0, length); the last one may be short. Error: a
+// block that there is not; one that is missing or twice is for RunTable to find.
 [[nodiscard]] inline std::vector<std::vector<Run>> block_runs(const BlockParts& parts, std::int64_t width,
                                                               std::int64_t length) {
     if (width < 1) throw_if_bad(make_status(Kind::policy, 0, 0, 1, width));
     std::vector<std::vector<Run>> runs(parts.size());
     for (std::size_t r = 0; r < parts.size(); ++r) {
         for (const std::int64_t block : parts[r]) {
-            const std::int64_t begin = detail::saturating_product(block, width);
-            runs[r].push_back({begin, 0, (std::min)(width, length - (std::min)(begin, length))});
+            const std::int64_t begin = block < 0 ? INT64_MAX : detail::saturating_product(block, width);
+            if (begin >= length)
+                throw_if_bad(make_status(Kind::table, 0, static_cast<std::int64_t>(runs[r].size()),
+                                         (length - 1) / width, block, static_cast<std::int64_t>(r)));
+            runs[r].push_back({begin, 0, (std::min)(width, length - begin)});
         }
     }
     return runs;
@@ -195,18 +199,6 @@ template <OffsetInteger Int>
         }
     }
     return parts;
-}
-
-// The least ranks for a sample of hybrid (dynamic) CP (layout K): max(1, 2^ceil(log2(length / max_tokens_per_rank))).
-// Inside its group the sample is dealt by ZigZag. Error: more than `ranks`.
-[[nodiscard]] inline int ranks_needed(std::int64_t length, std::int64_t max_tokens_per_rank, int ranks) {
-    if (length < 0) throw_if_bad(make_status(Kind::length, 0, 0, 0, length));
-    if (max_tokens_per_rank < 1) throw_if_bad(make_status(Kind::policy, 0, 0, 1, max_tokens_per_rank));
-    std::int64_t needed = 1;
-    while (detail::saturating_product(needed, max_tokens_per_rank) < length)
-        needed *= 2;
-    if (needed > ranks) throw_if_bad(make_status(Kind::ranks, 0, 0, needed, ranks));
-    return static_cast<int>(needed);
 }
 
 }  // namespace seqpar

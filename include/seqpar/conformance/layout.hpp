@@ -7,83 +7,14 @@
 // Synchronises: never. Allocates: never. Reads offsets and tables: where it is called. Cost: linear in slots and stretches.
 #pragma once
 
+#include <seqpar/conformance/report.hpp>
 #include <seqpar/layout/nested.hpp>
 #include <seqpar/layout/packed.hpp>
 #include <seqpar/layout/padded.hpp>
 
 #include <cstdint>
-#include <string>
 
 namespace seqpar::conformance {
-
-enum class Law : unsigned char {
-    none,
-    shards_partition,  // ranks >= 1, slots add up to size(), positions lie in [0, size()); none twice by the next law
-    place_inverts_position,       // place(position(rank, slot)) == (rank, slot)
-    position_inverts_place,       // position(place(p)) == p for every p
-    run_at_agrees,                // run_at is never empty, stays in the shard and agrees with position
-    runs_join,                    // the runs of [first, last) join to it, are not empty and agree with position
-    source_runs_join,             // the same of source_runs, which agree with source
-    sources_once,                 // every source in [0, source_size()) occurs once, every other slot is a pad (-1)
-    packed_is_its_documents,      // Packed deals each document as its policy does
-    nested_is_its_parts,          // Nested equals the outer layout after the inner one
-    padded_is_its_base,           // Padded deals as its base does and numbers the real tokens in order
-    one_rank_is_identity,         // one rank holds every length, in order; multiple(1) is 1
-    policy_gives_what_was_asked,  // the layout of policy(length, ranks) has that length and those ranks
-    multiples_are_legal,          // multiple(ranks) >= 1, and its multiples pass check
-    others_are_refused,           // lengths in between do not, and the policy throws for them
-    equal_shards_hold,            // where P::equal_shards, all ranks hold equally many
-};
-
-// The name of a law, as above.
-[[nodiscard]] SEQPAR_HD constexpr const char* name(Law law) {
-    switch (law) {
-        case Law::none: return "none";
-        case Law::shards_partition: return "shards_partition";
-        case Law::place_inverts_position: return "place_inverts_position";
-        case Law::position_inverts_place: return "position_inverts_place";
-        case Law::run_at_agrees: return "run_at_agrees";
-        case Law::runs_join: return "runs_join";
-        case Law::source_runs_join: return "source_runs_join";
-        case Law::sources_once: return "sources_once";
-        case Law::packed_is_its_documents: return "packed_is_its_documents";
-        case Law::nested_is_its_parts: return "nested_is_its_parts";
-        case Law::padded_is_its_base: return "padded_is_its_base";
-        case Law::one_rank_is_identity: return "one_rank_is_identity";
-        case Law::policy_gives_what_was_asked: return "policy_gives_what_was_asked";
-        case Law::multiples_are_legal: return "multiples_are_legal";
-        case Law::others_are_refused: return "others_are_refused";
-        case Law::equal_shards_hold: return "equal_shards_hold";
-    }
-    return "unknown";
-}
-
-// The first place where a law is broken, or nothing (law none). -1: plays no part.
-struct Report {
-    Law law = Law::none;
-    const char* what = "";     // what `expected` and `got` count: rank, slot, position, length, …
-    std::int64_t length = -1;  // of the layout: its size and number of ranks
-    int ranks = -1;
-    int rank = -1;  // where: rank and slot, or position
-    std::int64_t slot = -1;
-    std::int64_t position = -1;
-    std::int64_t expected = 0;
-    std::int64_t got = 0;
-
-    [[nodiscard]] SEQPAR_HD constexpr bool ok() const { return law == Law::none; }
-};
-
-// One line that says which law is broken, where, what was expected and what came. Host only.
-[[nodiscard]] inline std::string describe(const Report& report) {
-    if (report.ok()) return "every law holds";
-    std::string line = std::string(name(report.law)) + " is broken: " + std::to_string(report.length) +
-                       " positions over " + std::to_string(report.ranks) + " ranks";
-    if (report.rank >= 0) line += ", rank " + std::to_string(report.rank);
-    if (report.slot >= 0) line += ", slot " + std::to_string(report.slot);
-    if (report.position >= 0) line += ", position " + std::to_string(report.position);
-    return line + ": expected " + report.what + " " + std::to_string(report.expected) + ", got " +
-           std::to_string(report.got);
-}
 
 namespace detail {
 

@@ -9,68 +9,23 @@
 // back. Synchronises: never. Allocates: copies of the elements. Memory that the host reads. Cost: linear in elements and axes.
 #pragma once
 
+#include <seqpar/conformance/report.hpp>
 #include <seqpar/layout/contiguous.hpp>
 #include <seqpar/layout/striped.hpp>
 #include <seqpar/move/unshard.hpp>
 
 #include <algorithm>
 #include <cstring>
-#include <string>
 #include <vector>
 
 namespace seqpar::conformance {
 
-enum class TensorLaw : unsigned char {
-    none,
-    extents_are_lengths,      // no extent is negative, and there are 1 to 8 axes
-    elements_are_distinct,    // no two elements share a byte
-    view_is_stable,           // two views of one tensor are the same extents, strides and memory: no copy
-    const_view_agrees,        // the view of the const tensor is the same memory
-    const_view_is_read_only,  // and does not write to it (of a type that owns its elements)
-    shard_agrees,             // shard along every axis gives the elements that the layout says, bit for bit
-    unshard_restores,         // unshard puts them back, bit for bit, each where it was
-};
-
-// The name of a law, as above.
-[[nodiscard]] constexpr const char* name(TensorLaw law) {
-    switch (law) {
-        case TensorLaw::none: return "none";
-        case TensorLaw::extents_are_lengths: return "extents_are_lengths";
-        case TensorLaw::elements_are_distinct: return "elements_are_distinct";
-        case TensorLaw::view_is_stable: return "view_is_stable";
-        case TensorLaw::const_view_agrees: return "const_view_agrees";
-        case TensorLaw::const_view_is_read_only: return "const_view_is_read_only";
-        case TensorLaw::shard_agrees: return "shard_agrees";
-        case TensorLaw::unshard_restores: return "unshard_restores";
-    }
-    return "unknown";
-}
-
-// The first place where a law is broken, or nothing (law none). -1: plays no part.
-struct TensorReport {
-    TensorLaw law = TensorLaw::none;
-    const char* what = "";  // what `expected` and `got` count: axes, length, stride, bytes, …
-    int axis = -1;
-    int ranks = -1;             // of the layout that a move was tried with
-    std::int64_t element = -1;  // its number in row-major order
-    std::int64_t expected = 0;
-    std::int64_t got = 0;
-
-    [[nodiscard]] constexpr bool ok() const { return law == TensorLaw::none; }
-};
-
-// One line that says which law is broken, where, what was expected and what came.
-[[nodiscard]] inline std::string describe(const TensorReport& report) {
-    if (report.ok()) return "every law holds";
-    std::string line = std::string(name(report.law)) + " is broken";
-    if (report.axis >= 0) line += ", axis " + std::to_string(report.axis);
-    if (report.ranks >= 0) line += ", " + std::to_string(report.ranks) + " ranks";
-    if (report.element >= 0) line += ", element " + std::to_string(report.element);
-    return line + ": expected " + report.what + " " + std::to_string(report.expected) + ", got " +
-           std::to_string(report.got);
-}
-
 namespace detail {
+
+inline Report broken(Law law, const char* what, std::int64_t expected, std::int64_t got, int axis = -1, int ranks = -1,
+                     std::int64_t element = -1) {
+    return {law, what, -1, ranks, -1, -1, -1, expected, got, axis, element};
+}
 
 inline std::int64_t count_of(const ArrayRef& a) {
     std::int64_t count = 1;
@@ -120,40 +75,37 @@ inline std::vector<std::byte> distinct_elements(const ArrayRef& a) {
     return bytes;
 }
 
-inline TensorReport extents_are_lengths(const ArrayRef& a) {
-    if (a.axes < 1) return {TensorLaw::extents_are_lengths, "axes of at least", -1, -1, -1, 1, a.axes};
+inline Report extents_are_lengths(const ArrayRef& a) {
+    if (a.axes < 1) return broken(Law::extents_are_lengths, "axes of at least", 1, a.axes);
     if (a.axes > ArrayRef::max_axes)
-        return {TensorLaw::extents_are_lengths, "axes of at most", -1, -1, -1, ArrayRef::max_axes, a.axes};
+        return broken(Law::extents_are_lengths, "axes of at most", ArrayRef::max_axes, a.axes);
     for (int i = 0; i < a.axes; ++i) {
-        if (a.extents[i] < 0)
-            return {TensorLaw::extents_are_lengths, "a length of at least", i, -1, -1, 0, a.extents[i]};
+        if (a.extents[i] < 0) return broken(Law::extents_are_lengths, "a length of at least", 0, a.extents[i], i);
     }
     return {};
 }
 
-inline TensorReport elements_are_distinct(const ArrayRef& a) {
+inline Report elements_are_distinct(const ArrayRef& a) {
     std::vector<const std::byte*> addresses;
     for (std::int64_t i = 0; i < count_of(a); ++i)
         addresses.push_back(element_at(a, i));
     std::sort(addresses.begin(), addresses.end());
     for (std::size_t i = 1; i < addresses.size(); ++i) {
         const std::int64_t apart = addresses[i] - addresses[i - 1];
-        if (apart < a.element_bytes)
-            return {TensorLaw::elements_are_distinct, "bytes apart", -1, -1, -1, a.element_bytes, apart};
+        if (apart < a.element_bytes) return broken(Law::elements_are_distinct, "bytes apart", a.element_bytes, apart);
     }
     return {};
 }
 
-inline TensorReport same_array(TensorLaw law, const ArrayRef& a, const ArrayRef& b) {
-    if (b.axes != a.axes) return {law, "axes", -1, -1, -1, a.axes, b.axes};
-    if (b.element_bytes != a.element_bytes)
-        return {law, "bytes an element", -1, -1, -1, a.element_bytes, b.element_bytes};
+inline Report same_array(Law law, const ArrayRef& a, const ArrayRef& b) {
+    if (b.axes != a.axes) return broken(law, "axes", a.axes, b.axes);
+    if (b.element_bytes != a.element_bytes) return broken(law, "bytes an element", a.element_bytes, b.element_bytes);
     for (int i = 0; i < a.axes; ++i) {
-        if (b.extents[i] != a.extents[i]) return {law, "length", i, -1, -1, a.extents[i], b.extents[i]};
+        if (b.extents[i] != a.extents[i]) return broken(law, "length", a.extents[i], b.extents[i], i);
         if (a.extents[i] > 1 && b.strides[i] != a.strides[i])
-            return {law, "stride", i, -1, -1, a.strides[i], b.strides[i]};
+            return broken(law, "stride", a.strides[i], b.strides[i], i);
     }
-    if (count_of(a) > 0 && b.data != a.data) return {law, "views of the same memory", -1, -1, -1, 1, 0};
+    if (count_of(a) > 0 && b.data != a.data) return broken(law, "views of the same memory", 1, 0);
     return {};
 }
 
@@ -165,7 +117,7 @@ struct ShardOf {
 
 // Every rank's shard along `axis` by `layout`, of `read`, and back into `write`, which is the same array.
 template <Layout L>
-TensorReport moves_agree(const L& layout, const ArrayRef& read, const ArrayRef& write, int axis) {
+Report moves_agree(const L& layout, const ArrayRef& read, const ArrayRef& write, int axis) {
     const std::vector<std::byte> before = read_elements(read);
     std::vector<std::vector<std::byte>> memory;
     std::vector<ArrayRef> parts;
@@ -189,7 +141,7 @@ TensorReport moves_agree(const L& layout, const ArrayRef& read, const ArrayRef& 
             ArrayRef as_part = read;
             as_part.extents[axis] = part.extents[axis];
             if (std::memcmp(element_at(as_part, i) + shift, got, static_cast<std::size_t>(read.element_bytes)) != 0) {
-                return {TensorLaw::shard_agrees, "equal elements", axis, layout.ranks(), i, 1, 0};
+                return broken(Law::shard_agrees, "equal elements", 1, 0, axis, layout.ranks(), i);
             }
         }
         parts.push_back(part);
@@ -200,22 +152,17 @@ TensorReport moves_agree(const L& layout, const ArrayRef& read, const ArrayRef& 
     const std::vector<std::byte> after = read_elements(read);
     for (std::size_t i = 0; i < after.size(); ++i) {
         if (after[i] != before[i]) {
-            return {TensorLaw::unshard_restores,
-                    "equal elements",
-                    axis,
-                    layout.ranks(),
-                    static_cast<std::int64_t>(i) / read.element_bytes,
-                    1,
-                    0};
+            return broken(Law::unshard_restores, "equal elements", 1, 0, axis, layout.ranks(),
+                          static_cast<std::int64_t>(i) / read.element_bytes);
         }
     }
     return {};
 }
 
-inline TensorReport moves_agree(const ArrayRef& read, const ArrayRef& write) {
+inline Report moves_agree(const ArrayRef& read, const ArrayRef& write) {
     const std::vector<std::byte> before = read_elements(read);
     if (!write.read_only) write_elements(write, distinct_elements(write));
-    TensorReport report;
+    Report report;
     for (int axis = 0; axis < read.axes && report.ok(); ++axis) {
         const std::int64_t length = read.extents[axis];
         for (int ranks = 1; ranks <= 4 && report.ok(); ++ranks) {
@@ -228,11 +175,11 @@ inline TensorReport moves_agree(const ArrayRef& read, const ArrayRef& write) {
 }
 
 template <MovableTensor T>
-TensorReport check_tensor(T& x) {
+Report check_tensor(T& x) {
     const ArrayRef a = array_ref(x);
-    TensorReport report = extents_are_lengths(a);
-    if (report.ok()) report = same_array(TensorLaw::view_is_stable, a, array_ref(x));
-    if (report.ok()) report = same_array(TensorLaw::const_view_agrees, a, array_ref(std::as_const(x)));
+    Report report = extents_are_lengths(a);
+    if (report.ok()) report = same_array(Law::view_is_stable, a, array_ref(x));
+    if (report.ok()) report = same_array(Law::const_view_agrees, a, array_ref(std::as_const(x)));
     if (report.ok() && !a.read_only) report = elements_are_distinct(a);
     if (report.ok()) report = moves_agree(array_ref(std::as_const(x)), a);
     return report;
@@ -243,15 +190,17 @@ TensorReport check_tensor(T& x) {
 // Every law of a tensor that is a view: copies of it are the same memory, and a const one may still write (as std::span).
 // T: a strided tensor, or one that is known at run time (its trait gives an ArrayRef); const too.
 template <class T>
-    requires(MovableTensor<T>&& MovableTensor<const T>)
-[[nodiscard]] TensorReport check_tensor_view(T& x) { return detail::check_tensor(x); }
+    requires(MovableTensor<T> && MovableTensor<const T>)
+[[nodiscard]] Report check_tensor_view(T& x) {
+    return detail::check_tensor(x);
+}
 
 // Every law of a tensor that owns its elements: as above, and a const one is read-only.
 template <class T>
-    requires(MovableTensor<T>&& MovableTensor<const T>)
-[[nodiscard]] TensorReport check_owning_tensor(T& x) {
+    requires(MovableTensor<T> && MovableTensor<const T>)
+[[nodiscard]] Report check_owning_tensor(T& x) {
     if (!array_ref(std::as_const(x)).read_only)
-        return {TensorLaw::const_view_is_read_only, "read-only views", -1, -1, -1, 1, 0};
+        return detail::broken(Law::const_view_is_read_only, "read-only views", 1, 0);
     return detail::check_tensor(x);
 }
 

@@ -11,3 +11,10 @@
 #else
 #    define SEQPAR_HD
 #endif
+
+// A function that the host does not merge into its caller, so that both stay vector code.
+#if defined(__GNUC__) && !defined(__CUDA_ARCH__)
+#    define SEQPAR_APART __attribute__((noinline))
+#else
+#    define SEQPAR_APART
+#endif

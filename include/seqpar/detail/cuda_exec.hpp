@@ -37,11 +37,11 @@ const D& thrust_exec(const Reporting<D>& exec) {
 }
 // Null: nothing is looked at.
 template <CudaExec D>
-Status* status_of(const D&) {
+Status* sink_of(const D&) {
     return nullptr;
 }
 template <CudaExec D>
-Status* status_of(const Reporting<D>& exec) {
+Status* sink_of(const Reporting<D>& exec) {
     return exec.status;
 }
 

@@ -70,3 +70,10 @@ void for_each_index(const D& exec, std::int64_t count, const Work& work) {
 }
 
 }  // namespace seqpar::detail
+
+namespace seqpar {
+
+// The exec of status_of(…): whatever is called with it checks its arguments and writes nothing.
+inline constexpr detail::CheckOnly check_only{};
+
+}  // namespace seqpar

@@ -80,10 +80,12 @@ template <OffsetInteger Int, OffsetInteger PaddedInt>
     std::vector<Int> valid(static_cast<std::size_t>(cu_seqlens.count()));
     for (std::int64_t d = 0; d < cu_seqlens.documents(); ++d) {
         const std::int64_t real = cu_seqlens[d + 1] - cu_seqlens[d];
-        const std::int64_t chunk = (padded_cu_seqlens[d + 1] - padded_cu_seqlens[d]) / (2 * std::int64_t{ranks});
+        const std::int64_t room = padded_cu_seqlens[d + 1] - padded_cu_seqlens[d];
+        const std::int64_t chunk = room / (2 * std::int64_t{ranks});
         const std::int64_t first = std::clamp<std::int64_t>(real - rank * chunk, 0, chunk);
+        // The second chunk is as long, but of an odd length on one rank.
         const std::int64_t second =
-            std::clamp<std::int64_t>(real - (2 * std::int64_t{ranks} - 1 - rank) * chunk, 0, chunk);
+            std::clamp<std::int64_t>(real - (2 * std::int64_t{ranks} - 1 - rank) * chunk, 0, room / ranks - chunk);
         const std::int64_t count = (half == Half::second ? 0 : first) + (half == Half::first ? 0 : second);
         valid[static_cast<std::size_t>(d) + 1] = static_cast<Int>(valid[static_cast<std::size_t>(d)] + count);
     }

@@ -31,14 +31,15 @@ struct BankInfo {
 
 namespace detail {
 
-// What a check of the rows of one token looks at: plain data, so that a kernel can ask as well.
-template <class Rows, class Banks, class Valid, class Documents, class Real>
+// What a check of one token looks at: plain data, so that a kernel can ask as well. Pads: a layout whose source is -1 where a
+// document is padded.
+template <class Rows, class Banks, class Valid, class Documents, class Pads>
 struct RowCheck {
     Rows rows;
     Banks banks;
     Valid valid;
     Documents documents;
-    Real real;
+    Pads pads;
     BankInfo info[max_banks] = {};
     int bank_count = 0;
 
@@ -57,15 +58,18 @@ struct RowCheck {
         }
     }
 
-    // Token i of a sample, whatever the others are, but that an item goes on beside it.
+    // Token i of a sample, beside its neighbours; not which rows others use.
     SEQPAR_HD Status operator()(std::int64_t sample, std::int64_t i) const {
         const Want want = at(sample, i);
-        const std::int64_t token = sample * length_of(rows) + i;
         if (want == Want{}) return {};
+        const std::int64_t token = sample * length_of(rows) + i;
         if (want.bank < 0 || want.bank >= bank_count)
             return make_status(Kind::bank_range, 0, token, bank_count, want.bank);
         const int bank = static_cast<int>(want.bank);
-        if (!may_stand(sample, i)) return make_status(Kind::row_forbidden, bank, token, -1, want.row);
+        bool may_stand = pads.source(i) >= 0;
+        if constexpr (!std::is_same_v<Valid, NoArray>)
+            may_stand = may_stand && static_cast<bool>(entry(valid, sample, i));
+        if (!may_stand) return make_status(Kind::row_forbidden, bank, token, -1, want.row);
         if (want.row < 0 || want.row >= info[bank].rows)
             return make_status(Kind::row_range, bank, token, info[bank].rows, want.row);
         const Offsets<std::int64_t> items = info[bank].items;
@@ -75,85 +79,55 @@ struct RowCheck {
         const bool goes_on = i + 1 < documents[document + 1] && at(sample, i + 1) == Want{bank, want.row + 1};
         if (follows && goes_on) return {};
         const std::int64_t item = items.document_of(want.row);
-        const std::int64_t begin = items[item];
-        const std::int64_t end = items[item + 1];
-        if (!follows && want.row > begin)
-            return make_status(Kind::item_cut, bank, token, end - begin, end - want.row, item);
-        if (!goes_on && want.row + 1 < end)
-            return make_status(Kind::item_cut, bank, token, end - begin, want.row + 1 - begin, item);
+        const std::int64_t before = want.row - items[item];
+        const std::int64_t after = items[item + 1] - want.row;
+        if (!follows && before > 0) return make_status(Kind::item_cut, bank, token, before + after, after, item);
+        if (!goes_on && after > 1) return make_status(Kind::item_cut, bank, token, before + after, before + 1, item);
         return {};
     }
-
-private:
-    SEQPAR_HD bool may_stand(std::int64_t sample, std::int64_t i) const {
-        if constexpr (!std::is_same_v<Valid, NoArray>) {
-            if (!static_cast<bool>(entry(valid, sample, i))) return false;
-        }
-        if constexpr (!std::is_same_v<Real, NoArray>) {
-            const std::int64_t document = documents.document_of(i);
-            if (i - documents[document] >= real[document + 1] - real[document]) return false;
-        }
-        return true;
-    }
 };
-
-// The uses of each row: totals, and rows used twice.
-template <class Check>
-Status check_uses(const Check& check) {
-    std::vector<bool> used[max_banks];
-    std::int64_t count[max_banks] = {};
-    std::int64_t first_over[max_banks] = {};
-    for (int bank = 0; bank < check.bank_count; ++bank)
-        used[bank].resize(static_cast<std::size_t>(check.info[bank].rows));
-    Status worst;
-    const std::int64_t length = length_of(check.rows);
-    const std::int64_t tokens = samples_of(check.rows) * length;
-    for (std::int64_t token = 0; token < tokens; ++token) {
-        const auto want = check.at(token / length, token % length);
-        if (want.bank < 0 || want.bank >= check.bank_count) continue;
-        const int bank = static_cast<int>(want.bank);
-        if (count[bank]++ == check.info[bank].rows) first_over[bank] = token;
-        if (want.row < 0 || want.row >= check.info[bank].rows) continue;
-        auto use = used[bank][static_cast<std::size_t>(want.row)];
-        if (use) worst = worse(worst, make_status(Kind::row_reused, bank, token, 0, want.row, want.row));
-        use = true;
-    }
-    for (int bank = 0; bank < check.bank_count; ++bank) {
-        const BankInfo& info = check.info[bank];
-        const std::int64_t items = info.items.documents();
-        if (count[bank] > info.rows) {
-            worst = worse(worst, make_status(Kind::row_count, bank, first_over[bank], info.rows, count[bank],
-                                             items > 0 ? items - 1 : 0));
-        } else if (count[bank] < info.rows && !info.surplus) {
-            std::int64_t unused = 0;
-            while (used[bank][static_cast<std::size_t>(unused)])
-                ++unused;
-            worst = worse(worst, make_status(Kind::row_count, bank, tokens, info.rows, count[bank],
-                                             items > 0 ? info.items.document_of(unused) : 0));
-        }
-    }
-    if (worst.kind() != Kind::row_reused) return worst;
-    const typename Check::Want twice{worst.array(), worst.field};
-    std::int64_t first = 0;
-    while (!(check.at(first / length, first % length) == twice))
-        ++first;
-    return make_status(Kind::row_reused, worst.array(), worst.index(), first, worst.index());
-}
 
 template <class Check>
 Status check_row_stream(const Check& check) {
     Status worst;
+    std::vector<std::int64_t> first_use[max_banks];
+    std::int64_t count[max_banks] = {};
+    std::int64_t first_over[max_banks] = {};
     for (int bank = 0; bank < check.bank_count; ++bank) {
         const BankInfo& info = check.info[bank];
         if (info.rows < 0) return make_status(Kind::length, bank, 0, 0, info.rows);
         if (info.items.count() > 0) worst = worse(worst, seqpar::check(info.items, info.rows, bank));
+        first_use[bank].assign(static_cast<std::size_t>(info.rows), -1);
     }
     if (!worst.ok()) return worst;
+    std::int64_t token = 0;
     for (std::int64_t sample = 0; sample < samples_of(check.rows); ++sample) {
-        for (std::int64_t i = 0; i < length_of(check.rows); ++i)
+        for (std::int64_t i = 0; i < length_of(check.rows); ++i, ++token) {
             worst = worse(worst, check(sample, i));
+            const auto want = check.at(sample, i);
+            if (want.bank < 0 || want.bank >= check.bank_count) continue;
+            const int bank = static_cast<int>(want.bank);
+            const std::int64_t rows = check.info[bank].rows;
+            if (count[bank]++ == rows) first_over[bank] = token;
+            if (want.row < 0 || want.row >= rows) continue;
+            std::int64_t& first = first_use[bank][static_cast<std::size_t>(want.row)];
+            if (first >= 0) worst = worse(worst, make_status(Kind::row_reused, bank, token, first, token));
+            first = first < 0 ? token : first;
+        }
     }
-    return worse(worst, check_uses(check));
+    for (int bank = 0; bank < check.bank_count; ++bank) {
+        const BankInfo& info = check.info[bank];
+        if (count[bank] == info.rows || (count[bank] < info.rows && info.surplus)) continue;
+        const bool over = count[bank] > info.rows;
+        std::int64_t item = 0;  // the last, or that of the first row without a token
+        if (info.items.documents() > 0) {
+            const auto unused = std::find(first_use[bank].begin(), first_use[bank].end(), -1) - first_use[bank].begin();
+            item = over ? info.items.documents() - 1 : info.items.document_of(unused);
+        }
+        const std::int64_t position = over ? first_over[bank] : token;
+        worst = worse(worst, make_status(Kind::row_count, bank, position, info.rows, count[bank], item));
+    }
+    return worst;
 }
 
 template <class X>
@@ -162,21 +136,22 @@ concept RowNumbers = Tensor<X> && requires {
     requires std::same_as<element_of<X>, std::int32_t>;
 };
 
-// Documents as they are given, or one for a whole sample; and offsets or none.
-template <class R>
-auto documents_of(R& cu_seqlens, std::int64_t length) {
-    if constexpr (is_no_array<R>) {
+// Documents as they are given, or one for a whole sample; and the layout that knows their pads.
+template <class Cu>
+auto documents_of(Cu& cu_seqlens, std::int64_t length) {
+    if constexpr (is_no_array<Cu>) {
         return OneDocument{length};
     } else {
         return offsets(cu_seqlens);
     }
 }
-template <class R>
-auto offsets_or_none(R& cu_seqlens) {
-    if constexpr (is_no_array<R>) {
-        return NoArray{};
+template <class Cu, class Real>
+auto pads_of(Cu& cu_seqlens, Real& real, std::int64_t length) {
+    const ContiguousLayout whole = Contiguous{}(length, 1);
+    if constexpr (is_no_array<Real>) {
+        return whole;
     } else {
-        return offsets(cu_seqlens);
+        return padded(whole, offsets(real), offsets(cu_seqlens), offsets(real).last());
     }
 }
 
@@ -190,7 +165,7 @@ auto offsets_or_none(R& cu_seqlens) {
 // stream), field item, and expected and got.
 // rows, banks: int32 [S] or [B, S], as build_rows gives them; `banks` only with several. info: of each bank. valid: their shape.
 // cu_seqlens: [documents + 1] of every sample alike, padded where `real` has the real ones. no_array leaves an array out.
-// Synchronises: never. Allocates: one bit a bank row. Launches: none. Reads offsets on: the host.
+// Synchronises: never. Allocates: 8 bytes a bank row. Launches: none. Reads offsets on: the host.
 template <detail::RowNumbers Rows, class Banks = NoArray, class Valid = NoArray, class Cu = NoArray,
           class Real = NoArray>
 [[nodiscard]] Status check_rows(Rows&& rows, Banks&& banks, std::span<const BankInfo> info, Valid&& valid = Valid{},
@@ -199,33 +174,25 @@ template <detail::RowNumbers Rows, class Banks = NoArray, class Valid = NoArray,
     static_assert(detail::is_no_array<Real> || !detail::is_no_array<Cu>, "real offsets need the padded ones");
     const auto row_view = view(rows);
     const std::int64_t length = detail::length_of(row_view);
-    using Check =
-        detail::RowCheck<view_of<Rows>, decltype(detail::view_or_none(banks)), decltype(detail::view_or_none(valid)),
-                         decltype(detail::documents_of(cu_seqlens, 0)), decltype(detail::offsets_or_none(real))>;
-    Check check{row_view,
-                detail::view_or_none(banks),
-                detail::view_or_none(valid),
-                detail::documents_of(cu_seqlens, length),
-                detail::offsets_or_none(real),
-                {},
-                0};
+    detail::RowCheck<view_of<Rows>, decltype(detail::view_or_none(banks)), decltype(detail::view_or_none(valid)),
+                     decltype(detail::documents_of(cu_seqlens, 0)), decltype(detail::pads_of(cu_seqlens, real, 0))>
+        check{row_view,
+              detail::view_or_none(banks),
+              detail::view_or_none(valid),
+              detail::documents_of(cu_seqlens, length),
+              detail::pads_of(cu_seqlens, real, length),
+              {},
+              0};
     const auto count = static_cast<std::int64_t>(info.size());
     if (count > detail::max_banks) return make_status(Kind::bank_range, 0, 0, detail::max_banks, count - 1);
     for (const BankInfo& bank : info)
         check.info[check.bank_count++] = bank;
-    Status status;
-    if constexpr (!detail::is_no_array<Banks>) status = detail::check_same_shape(row_view, check.banks, 2);
-    if constexpr (!detail::is_no_array<Valid>) {
-        if (status.ok()) status = detail::check_same_shape(row_view, check.valid, 3);
-    }
-    if constexpr (!detail::is_no_array<Cu>) {
-        if (status.ok()) status = seqpar::check(check.documents, length);
-    }
-    if constexpr (!detail::is_no_array<Real>) {
-        if (status.ok()) {
-            status = seqpar::check(padded(Contiguous{}(length, 1), check.real, check.documents, check.real.last()));
-        }
-    }
+    Status status = seqpar::check(check.pads);
+    if constexpr (!detail::is_no_array<Banks>)
+        status = worse(status, detail::check_same_shape(row_view, check.banks, 2));
+    if constexpr (!detail::is_no_array<Valid>)
+        status = worse(status, detail::check_same_shape(row_view, check.valid, 3));
+    if constexpr (!detail::is_no_array<Cu>) status = worse(status, seqpar::check(check.documents, length));
     return status.ok() ? detail::check_row_stream(check) : status;
 }
 

@@ -9,7 +9,7 @@ namespace seqpar {
 namespace detail {
 
 // What expand_rows works on. Outputs without memory are not wanted.
-template <class V, class M, class Source>
+template <class V, class M>
 struct ExpandJob {
     using Id = typename V::value_type;
 
@@ -19,7 +19,7 @@ struct ExpandJob {
     Line<Id> ids;
     Line<std::int32_t> rows;
     Line<std::int32_t> banks;
-    Line<Source> sources;
+    Line<std::int64_t> sources;
 
     std::int64_t total() const { return tokens.total(); }
     void count(std::int64_t first, std::int64_t last, NextRows& next) const { tokens.count(first, last, next); }
@@ -59,20 +59,9 @@ private:
         ids[at] = id;
         rows[at] = static_cast<std::int32_t>(row);
         if (banks.data != nullptr) banks[at] = bank;
-        if (sources.data != nullptr) sources[at] = static_cast<Source>(source);
+        if (sources.data != nullptr) sources[at] = source;
     }
 };
-
-template <class X>
-struct IndexElement {
-    using type = element_of<X>;
-};
-template <>
-struct IndexElement<NoArray> {
-    using type = std::int64_t;
-};
-template <class X>
-using index_element = typename IndexElement<std::remove_cvref_t<X>>::type;
 
 template <class T, class X>
 Line<T> line_or_none(X& x) {
@@ -83,14 +72,29 @@ Line<T> line_or_none(X& x) {
     }
 }
 
-template <class Source, class V, class M>
+template <class V, class M>
 auto expand_job(const MaskedIds<V, M>& stream, const PlaceholderRules& rules, std::span<const BankInfo> info) {
-    ExpandJob<V, M, Source> job{row_job(stream, rules, NoArray{}, NoArray{}), {}, {}, {}, {}, {}, {}};
+    ExpandJob<V, M> job{row_job(stream, rules, NoArray{}, NoArray{}), {}, {}, {}, {}, {}, {}};
     for (int b = 0; b < rules.banks(); ++b) {
         if (static_cast<std::size_t>(b) < info.size()) job.items[b] = info[static_cast<std::size_t>(b)].items;
         job.first_row[b] = rules.first_row(b);
     }
     return job;
+}
+
+// Whether each output has `length` entries. The first is array `array`; no array is right.
+template <class Out>
+Status check_length(std::int64_t length, int array, const Out& out) {
+    if constexpr (!is_no_array<Out>) {
+        if (out.extent(0) != length) return make_status(Kind::extent, array, 0, length, out.extent(0));
+    }
+    return {};
+}
+template <class... Outs>
+Status check_lengths(std::int64_t length, int array, const Outs&... outs) {
+    Status status;
+    ((status = status.ok() ? check_length(length, array++, outs) : status), ...);
+    return status;
 }
 
 // Whether there are as many placeholders as items. `next` gets the placeholders of each bank.
@@ -117,7 +121,7 @@ template <class Ids, OffsetArray R, IndexArray Out>
     requires TokenStream<Ids>
 void expanded_offsets(Ids&& ids, const PlaceholderRules& rules, std::span<const BankInfo> info, R&& cu_seqlens,
                       Out&& out) {
-    const auto job = detail::expand_job<std::int64_t>(detail::stream_of(ids), rules, info);
+    const auto job = detail::expand_job(detail::stream_of(ids), rules, info);
     const auto documents = offsets(cu_seqlens);
     detail::NextRows all;
     throw_if_bad(detail::check_item_count(job, rules, all));
@@ -138,7 +142,7 @@ template <class Ids, class OutIds, class Rows, class Banks = NoArray, class Sour
                                        OutIds&& out_ids, Rows&& rows, Banks&& banks = Banks{},
                                        Sources&& sources = Sources{}) {
     const auto stream = detail::stream_of(ids);
-    const auto job = detail::expand_job<std::int64_t>(stream, rules, info);
+    const auto job = detail::expand_job(stream, rules, info);
     detail::NextRows next;
     if (const Status status = detail::check_item_count(job, rules, next); !status.ok()) return status;
     const std::int64_t length = job.place(job.total(), next);
@@ -147,14 +151,7 @@ template <class Ids, class OutIds, class Rows, class Banks = NoArray, class Sour
     const auto bank_view = detail::view_or_none(banks);
     const auto source_view = detail::view_or_none(sources);
     Status status = detail::check_rules<element_of<OutIds>>(rules, detail::is_no_array<Banks>);
-    if (status.ok()) status = detail::check_index_array(out_id_view, length, 0, 1);
-    if (status.ok()) status = detail::check_index_array(row_view, length, 0, 2);
-    if constexpr (!detail::is_no_array<Banks>) {
-        if (status.ok()) status = detail::check_index_array(bank_view, length, 0, 3);
-    }
-    if constexpr (!detail::is_no_array<Sources>) {
-        if (status.ok()) status = detail::check_index_array(source_view, length, job.total(), 4);
-    }
+    if (status.ok()) status = detail::check_lengths(length, 1, out_id_view, row_view, bank_view, source_view);
     if (status.ok())
         status = detail::check_overlap(out_id_view, 1, stream.ids, stream.valid, row_view, bank_view, source_view);
     if (status.ok()) status = detail::check_overlap(row_view, 2, stream.ids, stream.valid, bank_view, source_view);
@@ -171,7 +168,7 @@ template <class Ids, class OutIds, class Rows, class Banks = NoArray, class Sour
 // of a bank come the rows items[k] to items[k + 1] of that bank; other tokens stay. A bank without items keeps a row a placeholder.
 // Rows run on through the stream, from each bank's base. ids: int32 or int64, [S] or [B, S] (as one stream, sample by sample), or
 // masked. info: of each bank; only its items are looked at. Outputs, each [S'] (see expanded_offsets): out_ids of the type of
-// ids, the placeholder's id on each of its rows; rows, banks: int32, -1 for text; sources: the token that each came from, or -1 on
+// ids, the placeholder's id on each of its rows; rows, banks: int32, -1 for text; sources: int64, the token that each came from, or -1 on
 // the rows of an item, so that labels and masks follow by a gather whose fill is the ignore value (Indexed).
 // Labels must not be shifted before, but after. Cut the result where you like, and allow check_rows a surplus.
 // Errors, before anything is written: items and placeholders of unlike number (row_count: bank, items, placeholders), lengths and
@@ -184,15 +181,15 @@ void expand_rows(const detail::ExecBase<D>& exec, Ids&& ids, const PlaceholderRu
                  Sources&& sources = Sources{}) {
     using Id = typename decltype(detail::stream_type<Ids>::ids)::value_type;
     static_assert(detail::RowArray<Rows, 1> && detail::BankArray<Banks, 1>, "rows and banks are int32 [S']");
+    static_assert(detail::CountArray<Sources>, "sources are int64 [S']");
     static_assert(IndexArray<OutIds> && std::same_as<element_of<OutIds>, Id>, "out_ids has the type of ids");
     if constexpr (detail::is_host_exec<D>)
         throw_if_bad(check_expand_rows(ids, rules, info, out_ids, rows, banks, sources));
-    using Source = detail::index_element<Sources>;
-    auto job = detail::expand_job<Source>(detail::stream_of(ids), rules, info);
+    auto job = detail::expand_job(detail::stream_of(ids), rules, info);
     job.ids = detail::line(out_ids);
     job.rows = detail::line(rows);
     job.banks = detail::line_or_none<std::int32_t>(banks);
-    job.sources = detail::line_or_none<Source>(sources);
+    job.sources = detail::line_or_none<std::int64_t>(sources);
     // Items are counted from 0; bases are added where rows are written.
     PlaceholderRules plain;
     for (int i = 0; i < rules.count(); ++i)

@@ -1,4 +1,4 @@
-// Index arrays that gather a shard from the whole array, and that restore the whole from gathered shards.
+// Index arrays that gather all shards from the whole array, and that restore the whole from gathered shards.
 // Not here: moves that need no index array; see move/shard.hpp and move/unshard.hpp.
 #pragma once
 
@@ -37,46 +37,20 @@ struct RestoreWork {
 
 }  // namespace detail
 
-// What gather_index(…) for one rank would throw.
-template <Layout L, IndexArray Out>
-[[nodiscard]] Status check_gather_index(const L& layout, int rank, Out&& out) {
-    return check_sources(layout, rank, out);
-}
-
-// The entries of the whole (unpadded) array that `rank` holds, in slot order: shard[t] = whole[out[t]]; -1 for a pad
-// slot, which is no entry of anything. The same numbers as sources(…). Shape: out [slots(rank)], int32 or int64. Errors
-// and contract line: as positions.
-template <class D, Layout L, IndexArray Out>
-void gather_index(const detail::ExecBase<D>& exec, const L& layout, int rank, Out&& out) {
-    sources(exec, layout, rank, out);
-}
-
-// What gather_index(…) for all ranks would throw.
-template <Layout L, IndexArray Out>
-[[nodiscard]] Status check_gather_index(const L& layout, Out&& out) {
-    if (const Status status = check(layout); !status.ok()) return status;
-    return detail::check_index_array(out, layout.size(), layout.source_size() - 1);
-}
-
-// The same for all ranks, joined in order of rank (ranks may differ in slots): gathered[k] = whole[out[k]].
-// Shape: out [size()]. Errors and contract line: as positions; launches one a rank.
+// The entries of the whole (unpadded) array that the ranks hold, in slot order, joined in order of rank (ranks may differ in
+// slots): gathered[k] = whole[out[k]]; -1 for a pad slot, which is no entry of anything. For one rank: sources(…). Shape: out
+// [size()], int32 or int64. Errors and contract line: as positions; launches one a rank.
 template <class D, Layout L, IndexArray Out>
 void gather_index(const detail::ExecBase<D>& exec, const L& layout, Out&& out) {
-    if constexpr (detail::is_host_exec<D>) throw_if_bad(check_gather_index(layout, out));
+    if constexpr (detail::is_host_exec<D>) {
+        throw_if_bad(check(layout));
+        throw_if_bad(detail::check_index_array(out, layout.size(), layout.source_size() - 1));
+    }
     std::int64_t begin = 0;
     for (int rank = 0; rank < layout.ranks(); ++rank) {
-        const std::int64_t slots = layout.slots(rank);
-        detail::run_index_work(detail::Dispatch{}, thrust::detail::derived_cast(exec),
-                               detail::SourceWork<L, element_of<Out>>{layout, rank, slots, begin, detail::line(out)});
-        begin += slots;
+        detail::write_slots<true>(exec, layout, rank, begin, out);
+        begin += layout.slots(rank);
     }
-}
-
-// What restore_index(…) would throw.
-template <Layout L, IndexArray Out>
-[[nodiscard]] Status check_restore_index(const L& layout, Out&& out) {
-    if (const Status status = check(layout); !status.ok()) return status;
-    return detail::check_index_array(out, layout.source_size(), layout.size() - 1);
 }
 
 // Where each entry of the whole (unpadded) array lies in the shards joined in order of rank, as an all-gather along the
@@ -86,7 +60,10 @@ template <Layout L, IndexArray Out>
 // contract line: as positions, where the numbers go up to size().
 template <class D, Layout L, IndexArray Out>
 void restore_index(const detail::ExecBase<D>& exec, const L& layout, Out&& out) {
-    if constexpr (detail::is_host_exec<D>) throw_if_bad(check_restore_index(layout, out));
+    if constexpr (detail::is_host_exec<D>) {
+        throw_if_bad(check(layout));
+        throw_if_bad(detail::check_index_array(out, layout.source_size(), layout.size() - 1));
+    }
     detail::run_index_work(detail::Dispatch{}, thrust::detail::derived_cast(exec),
                            detail::RestoreWork<L, element_of<Out>>{layout, layout.size(), detail::line(out)});
 }

@@ -2,6 +2,7 @@
 // the host. Not here: the exchange between ranks, and the move: shard by indexed() (layout/indexed.hpp).
 #pragma once
 
+#include <seqpar/index/detail/documents.hpp>
 #include <seqpar/index/tail.hpp>
 #include <seqpar/layout/runs.hpp>
 
@@ -14,33 +15,28 @@ enum class Side : unsigned char { left, right };
 
 namespace detail {
 
-template <class Int>
-struct HaloBounds {
-    Offsets<Int> cu_seqlens;
-    std::int64_t size;
+// What `position` lies in: [begin, end) of its document; what comes after the last one is one more.
+template <class Documents>
+Stretch around(const Documents& documents, std::int64_t position, std::int64_t size) {
+    const std::int64_t end = documents[documents.documents()];
+    if (position >= end) return {position, position, end, size};
+    const std::int64_t document = documents.document_of(position);
+    return {position, position, documents[document], documents[document + 1]};
+}
 
-    // The first position of what `position` lies in, and one more than its last. Without offsets: the sequence.
-    Run of(std::int64_t position) const {
-        const std::int64_t end = cu_seqlens.count() == 0 ? 0 : cu_seqlens[cu_seqlens.documents()];
-        if (position >= end) return {end, 0, size - end};
-        const std::int64_t document = cu_seqlens.document_of(position);
-        return {cu_seqlens[document], 0, cu_seqlens[document + 1] - cu_seqlens[document]};
-    }
-};
-
-template <Layout L, class Int>
-std::vector<std::int64_t> halo_of(const L& layout, int rank, Side side, std::int64_t window, HaloBounds<Int> bounds) {
+template <Layout L, class Documents>
+std::vector<std::int64_t> halo_of(const L& layout, int rank, Side side, std::int64_t window,
+                                  const Documents& documents) {
+    throw_if_bad(check_rank(layout, rank));
     if (window < 0) throw_if_bad(make_status(Kind::policy, 0, 0, 0, window));
     std::vector<std::int64_t> halo;
     auto cursor = runs(layout, rank, 0, layout.slots(rank));
     for (Run run; cursor.next(run);) {
         const std::int64_t edge = side == Side::left ? run.position : run.position + run.length - 1;
-        const Run inside = bounds.of(edge);
+        const Stretch inside = around(documents, edge, layout.size());
         const std::int64_t first = side == Side::left ? edge - window : edge + 1;
-        for (std::int64_t i = 0; i < window; ++i) {
-            const std::int64_t p = first + i - inside.position;
-            halo.push_back(p >= 0 && p < inside.length ? first + i : -1);
-        }
+        for (std::int64_t p = first; p < first + window; ++p)
+            halo.push_back(p >= inside.begin && p < inside.end ? p : -1);
     }
     return halo;
 }
@@ -55,8 +51,7 @@ std::vector<std::int64_t> halo_of(const L& layout, int rank, Side side, std::int
 template <Layout L>
 [[nodiscard]] std::vector<std::int64_t> halo_positions(const L& layout, int rank, Side side, std::int64_t window) {
     throw_if_bad(check(layout));
-    throw_if_bad(check_rank(layout, rank));
-    return detail::halo_of(layout, rank, side, window, detail::HaloBounds<std::int64_t>{{}, layout.size()});
+    return detail::halo_of(layout, rank, side, window, detail::OneDocument{layout.size()});
 }
 
 // The same, -1 outside the document of the run's position next to it, too. Offsets may end before the sequence: what
@@ -66,9 +61,8 @@ template <Layout L, OffsetInteger Int>
 [[nodiscard]] std::vector<std::int64_t> halo_positions(const L& layout, int rank, Side side, std::int64_t window,
                                                        Offsets<Int> cu_seqlens) {
     throw_if_bad(check(layout));
-    throw_if_bad(check_rank(layout, rank));
     throw_if_bad(detail::check_with_tail(cu_seqlens, layout.size()));
-    return detail::halo_of(layout, rank, side, window, detail::HaloBounds<Int>{cu_seqlens, layout.size()});
+    return detail::halo_of(layout, rank, side, window, cu_seqlens);
 }
 
 }  // namespace seqpar

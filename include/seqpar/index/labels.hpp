@@ -90,31 +90,30 @@ private:
     }
 };
 
-template <class Documents, class In, class Out, class F>
-auto shift_work(const Documents& documents, const In& in, const Out& out, std::int64_t by, const F& ignore) {
-    const std::int64_t length = length_of(in);
-    const std::int64_t bounded = by > length ? length : by < -length ? -length : by;
-    using T = typename Out::value_type;
-    const std::int64_t total = samples_of(in) * length;
+// What stands past an end of a document: the ignore value as a T, or the DocumentEnd itself.
+template <class T, class F>
+constexpr auto edge_of(const F& ignore) {
     if constexpr (std::same_as<F, DocumentEnd>) {
-        return ShiftWork<Documents, In, Out, F>{documents, in, out, bounded, by, ignore, total};
+        return ignore;
     } else {
-        return ShiftWork<Documents, In, Out, T>{documents, in, out, bounded, by, convert<T>(ignore), total};
+        return fill_element<T>(ignore, 1);
     }
 }
 
-template <class In, class Out, class F>
-Status check_shift(In& in, const F& ignore, Out& out) {
-    const auto from = view(in);
-    const auto to = view(out);
-    if (const Status status = check_same_shape(from, to, 1); !status.ok()) return status;
-    if constexpr (!std::same_as<F, DocumentEnd>) {
-        if (!converts_exactly<element_of<Out>>(ignore)) {
-            return make_status(Kind::value_lost, 1, 0, status_number(convert<element_of<Out>>(ignore)),
-                               status_number(ignore));
-        }
+template <class D, class Documents, class X, class F, class Y>
+void shift(const ExecBase<D>& exec, const Documents& documents, X& x, std::int64_t by, const F& ignore, Y& y) {
+    const auto in = view(x);
+    const auto out = view(y);
+    if constexpr (is_host_exec<D>) {
+        throw_if_bad(check_same_shape(in, out, 1));
+        throw_if_bad(check_overlap(out, 1, in));
     }
-    return check_overlap(to, 1, from);
+    const auto edge = edge_of<element_of<Y>>(ignore);
+    const std::int64_t length = length_of(in);
+    const std::int64_t bounded = by > length ? length : by < -length ? -length : by;
+    run_index_work(Dispatch{}, thrust::detail::derived_cast(exec),
+                   ShiftWork<Documents, view_of<X>, view_of<Y>, std::remove_const_t<decltype(edge)>>{
+                       documents, in, out, bounded, by, edge, samples_of(in) * length});
 }
 
 // Labels are not converted, but that an integer type may be widened.
@@ -136,16 +135,6 @@ concept ShiftableTo = Tensor<In> && WritableTensor<Out> && requires {
     requires detail::KeepsLabels<element_of<In>, element_of<Out>>;
 };
 
-// What shift_labels(…) would throw.
-template <class In, OffsetArray R, class F, class Out>
-    requires ShiftableTo<In, Out>
-[[nodiscard]] Status check_shift_labels(In&& in, R&& cu_seqlens, std::int64_t, const F& ignore, Out&& out) {
-    const auto borrowed = offsets(cu_seqlens);
-    if (const Status status = check(borrowed, detail::length_of(view(in))); !status.ok()) return status;
-    if (const Status status = detail::check_apart(out, borrowed, 1); !status.ok()) return status;
-    return detail::check_shift(in, ignore, out);
-}
-
 // out[…, t] = in[…, t + by] where t and t + by lie in one document, else `ignore`. by = 1 gives the label of next-token
 // prediction, a negative one looks back, 0 copies. Labels that are in `in` already (-100 where nothing is trained) pass
 // through. Do it on the whole sequence and shard the result: shifting a shard takes neighbours of slots, not of
@@ -159,26 +148,19 @@ template <class D, class In, BorrowedOffsets R, class F, class Out>
     requires ShiftableTo<In, Out>
 void shift_labels(const detail::ExecBase<D>& exec, In&& in, R&& cu_seqlens, std::int64_t by, const F& ignore,
                   Out&& out) {
-    if constexpr (detail::is_host_exec<D>) throw_if_bad(check_shift_labels(in, cu_seqlens, by, ignore, out));
-    detail::run_index_work(detail::Dispatch{}, thrust::detail::derived_cast(exec),
-                           detail::shift_work(offsets(std::forward<R>(cu_seqlens)), view(in), view(out), by, ignore));
-}
-
-// What shift_labels(…) without offsets would throw.
-template <class In, class F, class Out>
-    requires ShiftableTo<In, Out>
-[[nodiscard]] Status check_shift_labels(In&& in, std::int64_t, const F& ignore, Out&& out) {
-    return detail::check_shift(in, ignore, out);
+    const auto documents = offsets(std::forward<R>(cu_seqlens));
+    if constexpr (detail::is_host_exec<D>) {
+        throw_if_bad(check(documents, detail::length_of(view(in))));
+        throw_if_bad(detail::check_apart(out, documents, 1));
+    }
+    detail::shift(exec, documents, in, by, ignore, out);
 }
 
 // The same where each sample is one document.
 template <class D, class In, class F, class Out>
     requires ShiftableTo<In, Out>
 void shift_labels(const detail::ExecBase<D>& exec, In&& in, std::int64_t by, const F& ignore, Out&& out) {
-    if constexpr (detail::is_host_exec<D>) throw_if_bad(check_shift_labels(in, by, ignore, out));
-    const detail::OneDocument documents{detail::length_of(view(in))};
-    detail::run_index_work(detail::Dispatch{}, thrust::detail::derived_cast(exec),
-                           detail::shift_work(documents, view(in), view(out), by, ignore));
+    detail::shift(exec, detail::OneDocument{detail::length_of(view(in))}, in, by, ignore, out);
 }
 
 // How many of `labels`, [S] or [B, S], are trained on: those that are not `ignore`. Counts of disjoint shards add up to

@@ -6,7 +6,7 @@
 #include <seqpar/layout/runs.hpp>
 
 #include <algorithm>
-#include <span>
+#include <array>
 #include <vector>
 
 namespace seqpar {
@@ -72,26 +72,19 @@ struct ChunkRows {
     }
 };
 
-// A chunk of any rank, by where it is in the stream.
-struct ChunkPlace {
-    std::int64_t sample = 0;
-    std::int64_t source = 0;
-    std::int64_t number = 0;  // among the chunks of all ranks, as their counts are joined
-    friend auto operator<=>(const ChunkPlace&, const ChunkPlace&) = default;
-};
-
+// {sample, source, number} of the chunks of all ranks, in the order of the stream; their numbers are those of joined counts.
 template <Layout L>
-std::vector<ChunkPlace> chunks_in_order(const L& layout, std::int64_t samples) {
-    std::vector<ChunkPlace> places;
+std::vector<std::array<std::int64_t, 3>> chunks_in_order(const L& layout, std::int64_t samples) {
+    std::vector<std::array<std::int64_t, 3>> chunks;
     for (int rank = 0; rank < layout.ranks(); ++rank) {
-        const std::vector<Run> chunks = chunk_runs(layout, rank, false);
+        const std::vector<Run> of_rank = chunk_runs(layout, rank, false);
         for (std::int64_t sample = 0; sample < samples; ++sample) {
-            for (const Run& chunk : chunks)
-                places.push_back({sample, chunk.position, static_cast<std::int64_t>(places.size())});
+            for (const Run& chunk : of_rank)
+                chunks.push_back({sample, chunk.position, static_cast<std::int64_t>(chunks.size())});
         }
     }
-    std::sort(places.begin(), places.end());
-    return places;
+    std::sort(chunks.begin(), chunks.end());
+    return chunks;
 }
 
 template <Layout L, class V>
@@ -103,21 +96,14 @@ Status check_local_ids(const L& layout, int rank, const V& ids) {
     return {};
 }
 
-template <class X>
-concept CountsOfChunks = IndexArray<X> && requires { requires(sizeof(element_of<X>) == 8); };
-
 }  // namespace detail
 
 // How many chunks a rank has: the runs of its shard without pads. ZigZag inside documents gives two a document.
-// Synchronises: never. Allocates: never. Launches: none. Reads offsets on: the host.
+// Synchronises: never. Allocates: the rank's runs. Launches: none. Reads offsets on: the host.
 template <Layout L>
 [[nodiscard]] std::int64_t count_chunks(const L& layout, int rank) {
     throw_if_bad(check_rank(layout, rank));
-    std::int64_t chunks = 0;
-    auto cursor = source_runs(layout, rank, 0, layout.slots(rank));
-    for (Run run; cursor.next(run);)
-        chunks += run.position < 0 ? 0 : 1;
-    return chunks;
+    return static_cast<std::int64_t>(detail::chunk_runs(layout, rank, false).size());
 }
 
 // The placeholders of each bank in each chunk of what a rank holds: counts[(b * chunks + k) * banks + bank] for sample b and chunk
@@ -126,10 +112,11 @@ template <Layout L>
 // are single tokens has as many chunks. ids: [slots] or [B, slots], or masked; what pads hold is not looked at. counts: int64
 // [B * count_chunks(layout, rank) * rules.banks()]. Errors, before anything is written: an illegal layout, rank or rule, lengths
 // (Status::array: 0 ids, 1 counts). Synchronises: never. Allocates: the rank's runs. Launches: none on a host. Reads offsets on: the host.
-template <class D, Layout L, class Ids, detail::CountsOfChunks Counts>
+template <class D, Layout L, class Ids, IndexArray Counts>
     requires TokenStream<Ids>
 void chunk_counts(const detail::ExecBase<D>& exec, const L& layout, int rank, Ids&& ids, const PlaceholderRules& rules,
                   Counts&& counts) {
+    static_assert(std::same_as<element_of<Counts>, std::int64_t>, "counts are int64");
     const auto stream = detail::stream_of(ids);
     throw_if_bad(detail::check_local_ids(layout, rank, stream.ids));
     const auto job = detail::row_job(stream, rules, NoArray{}, NoArray{});
@@ -158,32 +145,30 @@ void rows_from_counts(const detail::ExecBase<D>& exec, const L& layout, int rank
     throw_if_bad(check_build_rows(ids, rules, rows, banks));
     const auto counts = view(all_counts);
     const std::int64_t samples = detail::samples_of(stream.ids);
-    const std::vector<detail::ChunkPlace> places = detail::chunks_in_order(layout, samples);
-    const std::int64_t expected = static_cast<std::int64_t>(places.size()) * rules.banks();
+    const auto chunks = detail::chunks_in_order(layout, samples);
+    const std::int64_t expected = static_cast<std::int64_t>(chunks.size()) * rules.banks();
     if (counts.extent(0) != expected) throw_if_bad(make_status(Kind::extent, 5, 0, expected, counts.extent(0)));
 
+    const std::vector<Run> runs = detail::chunk_runs(layout, rank, true);
+    const auto run_count = static_cast<std::int64_t>(runs.size());
     std::int64_t first = 0;  // the rank's first chunk among all
     for (int r = 0; r < rank; ++r)
         first += samples * count_chunks(layout, r);
-    const std::vector<Run> runs = detail::chunk_runs(layout, rank, true);
-    const auto run_count = static_cast<std::int64_t>(runs.size());
-    // The stretch of each of the rank's chunks: pads have none.
-    std::vector<std::int64_t> stretches;
+    std::vector<std::int64_t> stretches;  // of the rank's chunks: pads have none
     for (std::int64_t i = 0; i < samples * run_count; ++i) {
         if (runs[static_cast<std::size_t>(i % run_count)].position >= 0) stretches.push_back(i);
     }
     std::vector<detail::NextRows> begins(static_cast<std::size_t>(samples * run_count));
     detail::NextRows next = detail::first_rows(rules);
-    for (const detail::ChunkPlace& place : places) {
-        const std::int64_t own = place.number - first;
-        if (own >= 0 && own < static_cast<std::int64_t>(stretches.size()))
-            begins[static_cast<std::size_t>(stretches[static_cast<std::size_t>(own)])] = next;
+    for (const auto& [sample, source, number] : chunks) {
+        if (number >= first && number - first < static_cast<std::int64_t>(stretches.size()))
+            begins[static_cast<std::size_t>(stretches[static_cast<std::size_t>(number - first)])] = next;
         for (int b = 0; b < rules.banks(); ++b) {
-            const std::int64_t count = counts(place.number * rules.banks() + b);
             constexpr std::int64_t most = (std::numeric_limits<std::int32_t>::max)();
-            if (count < 0) throw_if_bad(make_status(Kind::length, 5, place.number, 0, count));
+            const std::int64_t count = counts(number * rules.banks() + b);
+            if (count < 0) throw_if_bad(make_status(Kind::length, 5, number, 0, count));
             if (count > most + 1 - next.bank[b])
-                throw_if_bad(make_status(Kind::value_lost, b, place.source, most, next.bank[b] + count - 1));
+                throw_if_bad(make_status(Kind::value_lost, b, source, most, next.bank[b] + count - 1));
             next.bank[b] += count;
         }
     }

@@ -1,4 +1,5 @@
-// Padding: offsets whose documents, or whose total, are multiples of a number, and the numbers that trainers use.
+// Padding: offsets whose documents, or whose total, are multiples of a number, or that are a fixed number of entries, and the
+// multiples that trainers use.
 // Not here: the least legal one (layout/multiples.hpp), and which slots are pads (layout/padded.hpp).
 #pragma once
 
@@ -39,44 +40,42 @@ constexpr bool add_padded(std::int64_t n, std::int64_t m, std::int64_t& sum) {
     return !__builtin_add_overflow(sum, n, &sum) && (rest == 0 || !__builtin_add_overflow(sum, m - rest, &sum));
 }
 
-// Whether offsets can be padded to multiples of `multiple` at all; the last of them may be anything.
+// The first entries are those of `from`, but those equal to `end` after the first become `grown`; what comes after is `last`.
+template <OffsetInteger Int, class T>
+struct ResizeWork {
+    Offsets<Int> from;
+    std::int64_t end;
+    std::int64_t grown;
+    std::int64_t last;
+    std::int64_t total;  // entries
+    Line<T> out;
+
+    SEQPAR_HD constexpr void operator()(std::int64_t first, std::int64_t past) const {
+        for (std::int64_t i = first; i < past; ++i) {
+            const std::int64_t entry = i < from.count() ? from[i] : last;
+            out[i] = static_cast<T>(i > 0 && i < from.count() && entry == end ? grown : entry);
+        }
+    }
+};
+
 template <OffsetInteger Int>
-constexpr Status check_paddable(Offsets<Int> cu_seqlens, std::int64_t multiple) {
-    if (multiple < 1) return make_status(Kind::policy, 0, 0, 1, multiple);
-    const std::int64_t count = cu_seqlens.count();
-    return check(cu_seqlens, count < 1 ? 0 : cu_seqlens[count - 1]);
+void require_paddable(Offsets<Int> cu_seqlens, std::int64_t multiple) {
+    if (multiple < 1) throw_if_bad(make_status(Kind::policy, 0, 0, 1, multiple));
+    throw_if_bad(check(cu_seqlens, cu_seqlens.last()));
+}
+template <OffsetInteger Int, IndexArray Out>
+void require_output(Offsets<Int> cu_seqlens, Out& out, std::int64_t count, std::int64_t greatest) {
+    throw_if_bad(check_apart(out, cu_seqlens));
+    throw_if_bad(check_index_array(out, count, greatest));
 }
 
-// The length that `total` grows to.
-constexpr Status padded_total(std::int64_t total, std::int64_t multiple, std::int64_t& padded) {
-    padded = 0;
-    return add_padded(total, multiple, padded) ? Status{} : make_status(Kind::length, 0, 0, 0, -1);
-}
-
-template <IndexArray Out, OffsetInteger Int>
-Status check_offsets_output(Out& out, Offsets<Int> cu_seqlens, std::int64_t count) {
-    if (const Status status = check_apart(out, cu_seqlens); !status.ok()) return status;
-    return check_index_array(out, count, 0);
+template <class D, OffsetInteger Int, IndexArray Out>
+void resize(const ExecBase<D>& exec, Offsets<Int> from, std::int64_t grown, std::int64_t last, Out& out) {
+    run_index_work(Dispatch{}, thrust::detail::derived_cast(exec),
+                   ResizeWork<Int, element_of<Out>>{from, from.last(), grown, last, view(out).extent(0), line(out)});
 }
 
 }  // namespace detail
-
-// What padded_offsets(…) would throw.
-template <OffsetArray R, IndexArray Out>
-[[nodiscard]] Status check_padded_offsets(R&& cu_seqlens, std::int64_t multiple, Out&& out) {
-    const auto borrowed = offsets(cu_seqlens);
-    if (const Status status = detail::check_paddable(borrowed, multiple); !status.ok()) return status;
-    if (const Status status = detail::check_offsets_output(out, borrowed, borrowed.count()); !status.ok())
-        return status;
-    std::int64_t sum = 0;
-    const std::int64_t most = (std::numeric_limits<element_of<Out>>::max)();
-    for (std::int64_t d = 0; d < borrowed.documents(); ++d) {
-        if (!detail::add_padded(borrowed[d + 1] - borrowed[d], multiple, sum))
-            return make_status(Kind::length, 0, d, 0, -1);
-        if (sum > most) return make_status(Kind::value_lost, 0, d, most, sum);
-    }
-    return {};
-}
 
 // Offsets of the same documents, each padded at its end to a multiple of `multiple`: up(n, m) = ceil(n / m) m (docs/design.md
 // section 7). Empty documents stay empty, so arrays of fixed capacity stay valid. Returns the padded total, also where
@@ -85,69 +84,84 @@ template <OffsetArray R, IndexArray Out>
 // document), overlap. A sequential sum on the calling thread under every host exec. Synchronises: never. Allocates:
 // never. Launches: none on a host. Reads offsets on: exec's device.
 template <class D, OffsetArray R, IndexArray Out>
-    requires detail::HostExec<D> std::int64_t padded_offsets(const detail::ExecBase<D>&, R&& cu_seqlens,
-                                                             std::int64_t multiple, Out&& out) {
-        throw_if_bad(check_padded_offsets(cu_seqlens, multiple, out));
-        const auto borrowed = offsets(cu_seqlens);
-        const auto to = detail::line(out);
-        std::int64_t sum = 0;
-        to[0] = 0;
-        for (std::int64_t d = 0; d < borrowed.documents(); ++d) {
-            sum += round_up(borrowed[d + 1] - borrowed[d], multiple);
-            to[d + 1] = static_cast<element_of<Out>>(sum);
-        }
-        return sum;
-    }
-
-// What padded_offsets(…) with a Tail would throw.
-template <OffsetArray R, IndexArray Out>
-[[nodiscard]] Status check_padded_offsets(R&& cu_seqlens, std::int64_t multiple, Tail tail, Out&& out) {
+    requires detail::HostExec<D>
+std::int64_t padded_offsets(const detail::ExecBase<D>&, R&& cu_seqlens, std::int64_t multiple, Out&& out) {
     const auto borrowed = offsets(cu_seqlens);
-    if (const Status status = detail::check_paddable(borrowed, multiple); !status.ok()) return status;
-    const std::int64_t count = borrowed.count() + (tail == Tail::own_document ? 1 : 0);
-    if (const Status status = detail::check_offsets_output(out, borrowed, count); !status.ok()) return status;
-    std::int64_t total = 0;
-    if (const Status status = detail::padded_total(borrowed[borrowed.documents()], multiple, total); !status.ok())
-        return status;
-    return detail::check_fits<element_of<Out>>(tail == Tail::nobody ? borrowed[borrowed.documents()] : total);
+    detail::require_paddable(borrowed, multiple);
+    detail::require_output(borrowed, out, borrowed.count(), 0);
+    const auto to = detail::line(out);
+    const std::int64_t most = (std::numeric_limits<element_of<Out>>::max)();
+    std::int64_t sum = 0;
+    for (std::int64_t d = 0; d < borrowed.documents(); ++d) {
+        if (!detail::add_padded(borrowed[d + 1] - borrowed[d], multiple, sum))
+            throw_if_bad(make_status(Kind::length, 0, d, 0, -1));
+        if (sum > most) throw_if_bad(make_status(Kind::value_lost, 0, d, most, sum));
+    }
+    if constexpr (std::is_same_v<D, detail::CheckOnly>) return sum;
+    std::int64_t next = 0;
+    for (std::int64_t d = 0; d < borrowed.documents(); ++d) {
+        to[d] = static_cast<element_of<Out>>(next);
+        next += round_up(borrowed[d + 1] - borrowed[d], multiple);
+    }
+    to[borrowed.documents()] = static_cast<element_of<Out>>(sum);
+    return sum;
 }
 
-// The documents stay as they are and the sequence grows at its end until its length is a multiple of `multiple`; `tail`
-// says who owns the growth, see Tail. Returns the new length, also where it passes 32 bits or is no offset
-// (Tail::nobody). Last offsets that repeat (fixed capacity) move together, so that the growth goes to the last document
-// that is not empty. Shapes: out [documents + 1], with Tail::own_document [documents + 2], also where the tail is
-// empty. Errors and contract line: as above.
+// The documents stay as they are and the sequence grows at its end to `length`; `tail` says who owns the growth, see Tail. Last
+// offsets that repeat (fixed capacity) move together, so that the growth goes to the last document that is not empty. Shapes: out
+// [documents + 1], with Tail::own_document [documents + 2], also where the tail is empty. Errors and contract line: as above, and
+// a sequence that is longer than `length`.
 template <class D, OffsetArray R, IndexArray Out>
-    requires detail::HostExec<D> std::int64_t padded_offsets(const detail::ExecBase<D>&, R&& cu_seqlens,
-                                                             std::int64_t multiple, Tail tail, Out&& out) {
-        throw_if_bad(check_padded_offsets(cu_seqlens, multiple, tail, out));
-        const auto borrowed = offsets(cu_seqlens);
-        const auto to = detail::line(out);
-        using T = element_of<Out>;
-        const std::int64_t end = borrowed[borrowed.documents()];
-        std::int64_t total = 0;
-        throw_if_bad(detail::padded_total(end, multiple, total));
-        for (std::int64_t i = 0; i < borrowed.count(); ++i) {
-            const bool grows = tail == Tail::last_document && borrowed[i] == end;
-            to[i] = static_cast<T>(grows ? total : borrowed[i]);
-        }
-        if (tail == Tail::own_document) to[borrowed.count()] = static_cast<T>(total);
-        return total;
-    }
+    requires detail::HostExec<D>
+void extended_offsets(const detail::ExecBase<D>& exec, R&& cu_seqlens, std::int64_t length, Tail tail, Out&& out) {
+    const auto borrowed = offsets(cu_seqlens);
+    throw_if_bad(detail::check_with_tail(borrowed, length));
+    const std::int64_t end = borrowed.last();
+    detail::require_output(borrowed, out, borrowed.count() + (tail == Tail::own_document ? 1 : 0),
+                           tail == Tail::nobody ? end : length);
+    detail::resize(exec, borrowed, tail == Tail::last_document ? length : end, length, out);
+}
+
+// The same, where the length is the next multiple of `multiple`. Returns it, also where it passes 32 bits or is no offset
+// (Tail::nobody).
+template <class D, OffsetArray R, IndexArray Out>
+    requires detail::HostExec<D>
+std::int64_t padded_offsets(const detail::ExecBase<D>& exec, R&& cu_seqlens, std::int64_t multiple, Tail tail,
+                            Out&& out) {
+    const auto borrowed = offsets(cu_seqlens);
+    detail::require_paddable(borrowed, multiple);
+    std::int64_t length = 0;
+    if (!detail::add_padded(borrowed.last(), multiple, length)) throw_if_bad(make_status(Kind::length, 0, 0, 0, -1));
+    extended_offsets(exec, borrowed, length, tail, out);
+    return length;
+}
+
+// The same documents as an array of as many offsets as `out` has, whatever the batch: the last one repeats (a CUDA graph
+// that is captured once reads as many at every step). Errors, before anything is written: illegal offsets, more of them
+// than `out` has room for, numbers that do not fit, overlap. Contract line: as above.
+template <class D, OffsetArray R, IndexArray Out>
+    requires detail::HostExec<D>
+void fixed_offsets(const detail::ExecBase<D>& exec, R&& cu_seqlens, Out&& out) {
+    const auto borrowed = offsets(cu_seqlens);
+    const std::int64_t end = borrowed.last();
+    const std::int64_t room = view(out).extent(0);
+    throw_if_bad(check(borrowed, end));
+    if (borrowed.count() > room) throw_if_bad(make_status(Kind::offsets_count, 0, 0, room, borrowed.count()));
+    detail::require_output(borrowed, out, room, end);
+    detail::resize(exec, borrowed, end, end, out);
+}
 
 // Whether padded offsets differ from real ones: decided by value, since trainers hand both over where they are equal.
 // Reads both; legal offsets of unlike number differ.
-template <OffsetInteger Int, OffsetInteger PaddedInt>
-[[nodiscard]] SEQPAR_HD constexpr bool has_padding(Offsets<Int> cu_seqlens, Offsets<PaddedInt> padded_cu_seqlens) {
-    if (cu_seqlens.count() != padded_cu_seqlens.count()) return true;
-    for (std::int64_t i = 0; i < cu_seqlens.count(); ++i) {
-        if (cu_seqlens[i] != padded_cu_seqlens[i]) return true;
-    }
-    return false;
-}
 template <OffsetArray R, OffsetArray Q>
 [[nodiscard]] constexpr bool has_padding(R&& cu_seqlens, Q&& padded_cu_seqlens) {
-    return has_padding(offsets(cu_seqlens), offsets(padded_cu_seqlens));
+    const auto real = offsets(cu_seqlens);
+    const auto padded = offsets(padded_cu_seqlens);
+    if (real.count() != padded.count()) return true;
+    for (std::int64_t i = 0; i < real.count(); ++i) {
+        if (real[i] != padded[i]) return true;
+    }
+    return false;
 }
 
 }  // namespace seqpar

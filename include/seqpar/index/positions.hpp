@@ -11,24 +11,9 @@ namespace seqpar {
 
 namespace detail {
 
-template <Layout L, class T>
-struct PositionWork {
-    L layout;
-    int rank;
-    std::int64_t total;  // slots
-    Line<T> out;
-
-    SEQPAR_HD constexpr void operator()(std::int64_t first, std::int64_t last) const {
-        auto cursor = seqpar::runs(layout, rank, first, last);
-        Run run;
-        while (cursor.next(run))
-            write_count(out, run.slot, run.length, run.position);
-    }
-};
-
-// As PositionWork, by source; pad slots get -1. Slot t is written to out[offset + t].
-template <Layout L, class T>
-struct SourceWork {
+// The position of slot t, or by_source its source (pad slots get -1), is written to out[offset + t].
+template <bool by_source, Layout L, class T>
+struct SlotWork {
     L layout;
     int rank;
     std::int64_t total;  // slots
@@ -36,10 +21,17 @@ struct SourceWork {
     Line<T> out;
 
     SEQPAR_HD constexpr void operator()(std::int64_t first, std::int64_t last) const {
-        auto cursor = source_runs(layout, rank, first, last);
+        if constexpr (by_source) {
+            write(source_runs(layout, rank, first, last));
+        } else {
+            write(seqpar::runs(layout, rank, first, last));
+        }
+    }
+    template <class Cursor>
+    SEQPAR_HD constexpr void write(Cursor cursor) const {
         Run run;
         while (cursor.next(run)) {
-            if (is_padded<L> && run.position < 0) {
+            if (by_source && is_padded<L> && run.position < 0) {
                 write_value(out, offset + run.slot, run.length, T{-1});
             } else {
                 write_count(out, offset + run.slot, run.length, run.position);
@@ -47,6 +39,13 @@ struct SourceWork {
         }
     }
 };
+
+// All slots of `rank` at once.
+template <bool by_source, class D, Layout L, IndexArray Out>
+void write_slots(const ExecBase<D>& exec, const L& layout, int rank, std::int64_t offset, Out& out) {
+    run_index_work(Dispatch{}, thrust::detail::derived_cast(exec),
+                   SlotWork<by_source, L, element_of<Out>>{layout, rank, layout.slots(rank), offset, line(out)});
+}
 
 // Entry p of document [begin, end) gets p - begin. What comes after the last document is a tail, see
 // document_positions.
@@ -76,27 +75,28 @@ struct DocumentPositionWork {
     }
 };
 
-template <Layout L>
-constexpr Status check_layout_and_rank(const L& layout, int rank) {
-    if (const Status status = check(layout); !status.ok()) return status;
-    return check_rank(layout, rank);
+// What every operation that writes an entry for each slot of `rank` asks for; `greatest` is the greatest entry.
+template <Layout L, IndexArray Out>
+void require_slots(const L& layout, int rank, Out& out, std::int64_t greatest) {
+    throw_if_bad(check(layout));
+    throw_if_bad(check_rank(layout, rank));
+    throw_if_bad(check_index_array(out, layout.slots(rank), greatest));
 }
 
-template <class D, OffsetInteger Int, IndexArray Out>
-void write_document_positions(const ExecBase<D>& exec, Offsets<Int> cu_seqlens, Tail tail, Out& out) {
-    run_index_work(
-        Dispatch{}, thrust::detail::derived_cast(exec),
-        DocumentPositionWork<Offsets<Int>, element_of<Out>>{cu_seqlens, tail, view(out).extent(0), line(out)});
+template <class D, class R, class Out>
+void write_document_positions(const ExecBase<D>& exec, R&& cu_seqlens, Tail tail, Out& out) {
+    const auto documents = offsets(std::forward<R>(cu_seqlens));
+    const std::int64_t length = view(out).extent(0);
+    if constexpr (is_host_exec<D>) {
+        throw_if_bad(check_apart(out, documents));
+        throw_if_bad(check_index_array(out, length, length - 1));
+    }
+    run_index_work(Dispatch{}, thrust::detail::derived_cast(exec),
+                   DocumentPositionWork<std::remove_const_t<decltype(documents)>, element_of<Out>>{documents, tail,
+                                                                                                   length, line(out)});
 }
 
 }  // namespace detail
-
-// What positions(…) would throw.
-template <Layout L, IndexArray Out>
-[[nodiscard]] Status check_positions(const L& layout, int rank, Out&& out) {
-    if (const Status status = detail::check_layout_and_rank(layout, rank); !status.ok()) return status;
-    return detail::check_index_array(out, layout.slots(rank), layout.size() - 1);
-}
 
 // out[t] = layout.position(rank, t): what `rank` holds, by position on the padded sequence axis.
 // Shape: out [slots(rank)], int32 or int64. Errors, before anything is written: an illegal layout, a rank outside the
@@ -104,45 +104,16 @@ template <Layout L, IndexArray Out>
 // agree). Synchronises: never. Allocates: never. Launches: none on a host. Reads offsets on: exec's device.
 template <class D, Layout L, IndexArray Out>
 void positions(const detail::ExecBase<D>& exec, const L& layout, int rank, Out&& out) {
-    if constexpr (detail::is_host_exec<D>) throw_if_bad(check_positions(layout, rank, out));
-    detail::run_index_work(
-        detail::Dispatch{}, thrust::detail::derived_cast(exec),
-        detail::PositionWork<L, element_of<Out>>{layout, rank, layout.slots(rank), detail::line(out)});
+    if constexpr (detail::is_host_exec<D>) detail::require_slots(layout, rank, out, layout.size() - 1);
+    detail::write_slots<false>(exec, layout, rank, 0, out);
 }
 
-// What sources(…) would throw.
-template <Layout L, IndexArray Out>
-[[nodiscard]] Status check_sources(const L& layout, int rank, Out&& out) {
-    if (const Status status = detail::check_layout_and_rank(layout, rank); !status.ok()) return status;
-    return detail::check_index_array(out, layout.slots(rank), layout.source_size() - 1);
-}
-
-// out[t] = layout.source(layout.position(rank, t)): what `rank` holds, by index in the unpadded array; -1 for a pad
-// slot. Shape, errors and contract line: as positions.
+// out[t] = layout.source(layout.position(rank, t)): what `rank` holds, by index in the unpadded array, so that
+// shard[t] = whole[out[t]]; -1 for a pad slot. Shape, errors and contract line: as positions.
 template <class D, Layout L, IndexArray Out>
 void sources(const detail::ExecBase<D>& exec, const L& layout, int rank, Out&& out) {
-    if constexpr (detail::is_host_exec<D>) throw_if_bad(check_sources(layout, rank, out));
-    detail::run_index_work(
-        detail::Dispatch{}, thrust::detail::derived_cast(exec),
-        detail::SourceWork<L, element_of<Out>>{layout, rank, layout.slots(rank), 0, detail::line(out)});
-}
-
-// What document_positions(…) would throw. With a Tail the offsets may end before `out` does.
-template <OffsetArray R, IndexArray Out>
-[[nodiscard]] Status check_document_positions(R&& cu_seqlens, Out&& out) {
-    const auto borrowed = offsets(cu_seqlens);
-    const std::int64_t length = view(out).extent(0);
-    if (const Status status = check(borrowed, length); !status.ok()) return status;
-    if (const Status status = detail::check_apart(out, borrowed); !status.ok()) return status;
-    return detail::check_index_array(out, length, length - 1);
-}
-template <OffsetArray R, IndexArray Out>
-[[nodiscard]] Status check_document_positions(R&& cu_seqlens, Tail, Out&& out) {
-    const auto borrowed = offsets(cu_seqlens);
-    const std::int64_t length = view(out).extent(0);
-    if (const Status status = detail::check_with_tail(borrowed, length); !status.ok()) return status;
-    if (const Status status = detail::check_apart(out, borrowed); !status.ok()) return status;
-    return detail::check_index_array(out, length, length - 1);
+    if constexpr (detail::is_host_exec<D>) detail::require_slots(layout, rank, out, layout.source_size() - 1);
+    detail::write_slots<true>(exec, layout, rank, 0, out);
 }
 
 // out[p] = p - cu_seqlens[document of p]: positions counted from 0 inside each document, over the whole sequence.
@@ -152,16 +123,17 @@ template <OffsetArray R, IndexArray Out>
 // Reads offsets on: exec's device.
 template <class D, BorrowedOffsets R, IndexArray Out>
 void document_positions(const detail::ExecBase<D>& exec, R&& cu_seqlens, Out&& out) {
-    if constexpr (detail::is_host_exec<D>) throw_if_bad(check_document_positions(cu_seqlens, out));
-    detail::write_document_positions(exec, offsets(std::forward<R>(cu_seqlens)), Tail::nobody, out);
+    if constexpr (detail::is_host_exec<D>) throw_if_bad(check(offsets(cu_seqlens), view(out).extent(0)));
+    detail::write_document_positions(exec, std::forward<R>(cu_seqlens), Tail::nobody, out);
 }
 
 // The same where the offsets may end before the sequence does. The tail after them counts on from the last document
 // that is not empty (Tail::last_document), from 0 (Tail::own_document), or has position 0 throughout (Tail::nobody).
 template <class D, BorrowedOffsets R, IndexArray Out>
 void document_positions(const detail::ExecBase<D>& exec, R&& cu_seqlens, Tail tail, Out&& out) {
-    if constexpr (detail::is_host_exec<D>) throw_if_bad(check_document_positions(cu_seqlens, tail, out));
-    detail::write_document_positions(exec, offsets(std::forward<R>(cu_seqlens)), tail, out);
+    if constexpr (detail::is_host_exec<D>)
+        throw_if_bad(detail::check_with_tail(offsets(cu_seqlens), view(out).extent(0)));
+    detail::write_document_positions(exec, std::forward<R>(cu_seqlens), tail, out);
 }
 
 }  // namespace seqpar

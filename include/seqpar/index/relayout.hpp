@@ -60,16 +60,6 @@ inline void append_pieces(const std::vector<RelayoutPiece>& pieces, std::vector<
 
 }  // namespace detail
 
-// What relayout(…) would throw.
-template <Layout From, Layout To>
-[[nodiscard]] Status check_relayout(const From& from, const To& to, int rank) {
-    if (const Status status = check(from); !status.ok()) return status;
-    if (const Status status = check(to); !status.ok()) return status;
-    if (from.size() != to.size()) return make_status(Kind::extent, 1, 0, from.size(), to.size());
-    const int group = (std::max)(from.ranks(), to.ranks());
-    return rank < 0 || rank >= group ? make_status(Kind::rank, 0, 0, group - 1, rank) : Status{};
-}
-
 // The arrays of `rank` for the way from `from` to `to`, two layouts over the same positions (those of the padded axis) with
 // groups of any sizes; the way back is relayout(to, from, rank). The rows that arrive from one rank are in the order of
 // their slots here, so both sides agree for every pair of layouts. Source: docs/design.md. Errors: an illegal layout,
@@ -78,8 +68,12 @@ template <Layout From, Layout To>
 // its part in a sort. Reads offsets on: the host.
 template <Layout From, Layout To>
 [[nodiscard]] RelayoutPlan relayout(const From& from, const To& to, int rank) {
-    throw_if_bad(check_relayout(from, to, rank));
-    const auto group = static_cast<std::size_t>((std::max)(from.ranks(), to.ranks()));
+    throw_if_bad(check(from));
+    throw_if_bad(check(to));
+    if (from.size() != to.size()) throw_if_bad(make_status(Kind::extent, 1, 0, from.size(), to.size()));
+    const int ranks = (std::max)(from.ranks(), to.ranks());
+    if (rank < 0 || rank >= ranks) throw_if_bad(make_status(Kind::rank, 0, 0, ranks - 1, rank));
+    const auto group = static_cast<std::size_t>(ranks);
     RelayoutPlan plan{{}, std::vector<std::int64_t>(group), {}, std::vector<std::int64_t>(group)};
     detail::append_pieces(detail::relayout_pieces(from, to, rank, true), plan.send_rows, plan.send_splits);
     detail::append_pieces(detail::relayout_pieces(to, from, rank, false), plan.receive_slots, plan.receive_splits);

@@ -8,13 +8,14 @@ namespace seqpar {
 
 namespace detail {
 
-// Slot t gets position - by where that lies in the same document, else -1. What lies after the last document is none.
-template <Layout L, class Documents, class T>
+// Slot t gets position - by where that lies in the same document, else -1, or with `wraps` the one at the document's other
+// end. What lies after the last document gets -1.
+template <bool wraps, Layout L, class Documents, class T>
 struct RollWork {
     L layout;
     int rank;
     Documents documents;
-    std::int64_t by;     // |by| is at most the length of the sequence
+    std::int64_t by;     // |by| is at most the length of the sequence, and if it wraps of every document
     std::int64_t total;  // slots
     Line<T> out;
 
@@ -28,13 +29,23 @@ struct RollWork {
             DocumentCursor<Documents> inside(documents, run.position, run_end < end ? run_end : end);
             Stretch s{run.position, run.position, 0, 0};
             while (inside.next(s)) {
+                const std::int64_t length = s.end - s.begin;
                 const std::int64_t begin = clamp(by > 0 ? s.begin + by : s.first, s);
                 const std::int64_t mid = by < 0 ? clamp(s.end + by, s) : s.last;
-                write_value(out, to_slot + s.first, begin - s.first, T{-1});
+                write_none(to_slot, s.first, begin, length);
                 write_count(out, to_slot + begin, mid - begin, begin - by);
-                write_value(out, to_slot + mid, s.last - mid, T{-1});
+                write_none(to_slot, mid, s.last, -length);
             }
             write_value(out, to_slot + s.last, run_end - s.last, T{-1});
+        }
+    }
+    // Positions [first, last), which get none; if it wraps, those `turn` further.
+    SEQPAR_HD constexpr void write_none(std::int64_t to_slot, std::int64_t first, std::int64_t last,
+                                        std::int64_t turn) const {
+        if constexpr (wraps) {
+            write_count(out, to_slot + first, last - first, first - by + turn);
+        } else {
+            write_value(out, to_slot + first, last - first, T{-1});
         }
     }
     SEQPAR_HD static constexpr std::int64_t clamp(std::int64_t value, const Stretch& s) {
@@ -42,42 +53,17 @@ struct RollWork {
     }
 };
 
-// Slot t gets (position - by) mod the length of the sequence; by is in [0, that).
-template <Layout L, class T>
-struct CircleWork {
-    L layout;
-    int rank;
-    std::int64_t by;
-    std::int64_t total;  // slots
-    Line<T> out;
-
-    SEQPAR_HD constexpr void operator()(std::int64_t first, std::int64_t last) const {
-        auto cursor = seqpar::runs(layout, rank, first, last);
-        Run run;
-        while (cursor.next(run)) {
-            const std::int64_t wrapped = run.position >= by               ? 0
-                                         : by - run.position < run.length ? by - run.position
-                                                                          : run.length;
-            write_count(out, run.slot, wrapped, run.position - by + layout.size());
-            write_count(out, run.slot + wrapped, run.length - wrapped, run.position + wrapped - by);
-        }
-    }
-};
-
-constexpr std::int64_t bounded(std::int64_t by, std::int64_t length) {
-    return by > length ? length : by < -length ? -length : by;
+template <bool wraps, class D, Layout L, class Documents, IndexArray Out>
+void roll(const ExecBase<D>& exec, const L& layout, int rank, const Documents& documents, std::int64_t by, Out& out) {
+    if constexpr (is_host_exec<D>) require_slots(layout, rank, out, layout.size() - 1);
+    const std::int64_t size = layout.size();
+    const std::int64_t bounded = wraps ? by % (size < 1 ? 1 : size) : by > size ? size : by < -size ? -size : by;
+    run_index_work(Dispatch{}, thrust::detail::derived_cast(exec),
+                   RollWork<wraps, L, Documents, element_of<Out>>{layout, rank, documents, bounded, layout.slots(rank),
+                                                                  line(out)});
 }
 
 }  // namespace detail
-
-// What roll_index(…) inside documents would throw.
-template <Layout L, OffsetArray R, IndexArray Out>
-[[nodiscard]] Status check_roll_index(const L& layout, int rank, R&& cu_seqlens, std::int64_t, Out&& out) {
-    const auto borrowed = offsets(cu_seqlens);
-    if (const Status status = check_positions(layout, rank, out); !status.ok()) return status;
-    if (const Status status = detail::check_with_tail(borrowed, layout.size()); !status.ok()) return status;
-    return detail::check_apart(out, borrowed);
-}
 
 // The position whose value each slot of `rank` holds once every document is rolled by `by`, as torch.roll counts:
 // position p gets that of p - by, so by = -1 brings the next token (MTP); -1 where that lies in no or another document.
@@ -89,33 +75,26 @@ template <Layout L, OffsetArray R, IndexArray Out>
 template <class D, Layout L, BorrowedOffsets R, IndexArray Out>
 void roll_index(const detail::ExecBase<D>& exec, const L& layout, int rank, R&& cu_seqlens, std::int64_t by,
                 Out&& out) {
-    if constexpr (detail::is_host_exec<D>) throw_if_bad(check_roll_index(layout, rank, cu_seqlens, by, out));
     const auto documents = offsets(std::forward<R>(cu_seqlens));
-    detail::run_index_work(
-        detail::Dispatch{}, thrust::detail::derived_cast(exec),
-        detail::RollWork<L, std::remove_const_t<decltype(documents)>, element_of<Out>>{
-            layout, rank, documents, detail::bounded(by, layout.size()), layout.slots(rank), detail::line(out)});
+    if constexpr (detail::is_host_exec<D>) {
+        throw_if_bad(check(layout));
+        throw_if_bad(detail::check_with_tail(documents, layout.size()));
+        throw_if_bad(detail::check_apart(out, documents));
+    }
+    detail::roll<false>(exec, layout, rank, documents, by, out);
 }
 
 // The same where the sequence is one document.
 template <class D, Layout L, IndexArray Out>
 void roll_index(const detail::ExecBase<D>& exec, const L& layout, int rank, std::int64_t by, Out&& out) {
-    if constexpr (detail::is_host_exec<D>) throw_if_bad(check_positions(layout, rank, out));
-    detail::run_index_work(
-        detail::Dispatch{}, thrust::detail::derived_cast(exec),
-        detail::RollWork<L, detail::OneDocument, element_of<Out>>{
-            layout, rank, {layout.size()}, detail::bounded(by, layout.size()), layout.slots(rank), detail::line(out)});
+    detail::roll<false>(exec, layout, rank, detail::OneDocument{layout.size()}, by, out);
 }
 
 // The same in a circle over all size() positions, whatever the documents: (p - by) mod size(). Source: MagiAttention's
 // roll. Shape, errors and contract line: as positions.
 template <class D, Layout L, IndexArray Out>
 void circular_roll_index(const detail::ExecBase<D>& exec, const L& layout, int rank, std::int64_t by, Out&& out) {
-    if constexpr (detail::is_host_exec<D>) throw_if_bad(check_positions(layout, rank, out));
-    const std::int64_t length = layout.size() < 1 ? 1 : layout.size();
-    detail::run_index_work(detail::Dispatch{}, thrust::detail::derived_cast(exec),
-                           detail::CircleWork<L, element_of<Out>>{layout, rank, (by % length + length) % length,
-                                                                  layout.slots(rank), detail::line(out)});
+    detail::roll<true>(exec, layout, rank, detail::OneDocument{layout.size()}, by, out);
 }
 
 }  // namespace seqpar

@@ -14,10 +14,10 @@ namespace detail {
 
 template <class R>
 concept PositionLists = std::ranges::input_range<R> && std::ranges::input_range<std::ranges::range_reference_t<R>> &&
-    std::integral<std::ranges::range_value_t<std::ranges::range_reference_t<R>>>;
+                        std::integral<std::ranges::range_value_t<std::ranges::range_reference_t<R>>>;
 template <class R>
 concept RunLists = std::ranges::input_range<R> && std::ranges::input_range<std::ranges::range_reference_t<R>> &&
-    std::same_as<std::ranges::range_value_t<std::ranges::range_reference_t<R>>, Run>;
+                   std::same_as<std::ranges::range_value_t<std::ranges::range_reference_t<R>>, Run>;
 
 }  // namespace detail
 
@@ -28,27 +28,22 @@ concept RunLists = std::ranges::input_range<R> && std::ranges::input_range<std::
 // and a sort of the runs.
 class RunTable {
 public:
-    // positions: for each rank the positions that it holds, in slot order: a range of ranges of integers.
-    template <detail::PositionLists R>
-    RunTable(const R& positions, std::int64_t length) : length_(length) {
-        begin();
-        for (auto&& list : positions) {
-            for (const auto position : list)
-                add(static_cast<std::int64_t>(position), 1);
-            end_rank();
-        }
-        finish();
-    }
-
-    // runs: for each rank its runs in slot order: a range of ranges of Run, whose `slot` is not read. Runs of length 0
-    // are left out.
-    template <detail::RunLists R>
-    RunTable(const R& runs, std::int64_t length) : length_(length) {
-        begin();
-        for (auto&& list : runs) {
-            for (const Run& run : list)
-                add(run.position, run.length);
-            end_rank();
+    // lists: for each rank what it holds in slot order, a range of ranges: of positions (integers), or of Run, whose `slot`
+    // is not read. Runs of length 0 are left out.
+    template <class R>
+        requires(detail::PositionLists<R> || detail::RunLists<R>)
+    RunTable(const R& lists, std::int64_t length) : length_(length) {
+        if (length < 0) throw_if_bad(make_status(Kind::length, 0, 0, 0, length));
+        rank_runs_.push_back(0);
+        for (auto&& list : lists) {
+            for (const auto& item : list) {
+                if constexpr (detail::RunLists<R>) {
+                    add(item.position, item.length);
+                } else {
+                    add(static_cast<std::int64_t>(item), 1);
+                }
+            }
+            rank_runs_.push_back(next_run());
         }
         finish();
     }
@@ -77,10 +72,6 @@ private:
         bool operator()(std::int64_t a, std::int64_t b) const { return runs[a].position < runs[b].position; }
     };
 
-    void begin() {
-        if (length_ < 0) throw_if_bad(make_status(Kind::length, 0, 0, 0, length_));
-        rank_runs_.push_back(0);
-    }
     // Number of the run that comes next, and the rank that is being filled.
     std::int64_t next_run() const { return static_cast<std::int64_t>(runs_.size()); }
     int rank() const { return static_cast<int>(rank_runs_.size()) - 1; }
@@ -105,7 +96,6 @@ private:
             throw_if_bad(make_status(Kind::table, 0, next_run() - 1, length_ - last.length, last.slot, rank()));
         }
     }
-    void end_rank() { rank_runs_.push_back(next_run()); }
 
     void finish() {
         if (ranks() < 1) throw_if_bad(make_status(Kind::ranks, 0, 0, 1, ranks()));

@@ -60,7 +60,8 @@ concept OffsetRange = requires(R& range) {
 };
 
 template <class R>
-concept BorrowedOffsetRange = OffsetRange<std::remove_reference_t<R>> &&
+concept BorrowedOffsetRange =
+    OffsetRange<std::remove_reference_t<R>> &&
     (std::is_lvalue_reference_v<R> || std::ranges::enable_borrowed_range<std::remove_cvref_t<R>>);
 
 }  // namespace detail
@@ -80,17 +81,17 @@ template <OffsetInteger Int>
     return borrowed;
 }
 
-// Whether there are enough of `cu_seqlens`; reads none.
-template <OffsetInteger Int>
-[[nodiscard]] SEQPAR_HD constexpr Status check_count(Offsets<Int> cu_seqlens, std::int64_t total, int array = 0) {
+namespace detail {
+
+// The parts of check(…) below, for whatever has count() entries: whether there are enough, which reads none; what entry `i`
+// shows; and all.
+template <class Entries>
+SEQPAR_HD constexpr Status check_offset_count(const Entries& cu_seqlens, std::int64_t total, int array = 0) {
     const std::int64_t count = cu_seqlens.count();
     return count < 1 || (count == 1 && total != 0) ? make_status(Kind::offsets_count, array, 0, 2, count) : Status{};
 }
-
-// Whether `cu_seqlens` begin at 0, never decrease and end at `total`, as far as entry `i` shows.
-template <OffsetInteger Int>
-[[nodiscard]] SEQPAR_HD constexpr Status check_entry(Offsets<Int> cu_seqlens, std::int64_t total, std::int64_t i,
-                                                     int array = 0) {
+template <class Entries>
+SEQPAR_HD constexpr Status check_offset(const Entries& cu_seqlens, std::int64_t total, std::int64_t i, int array = 0) {
     if (i == 0 && cu_seqlens[0] != 0) return make_status(Kind::offsets_first, array, 0, 0, cu_seqlens[0]);
     if (i > 0 && cu_seqlens[i] < cu_seqlens[i - 1]) {
         return make_status(Kind::offsets_order, array, i - 1, cu_seqlens[i - 1], cu_seqlens[i]);
@@ -100,14 +101,20 @@ template <OffsetInteger Int>
     }
     return {};
 }
+template <class Entries>
+SEQPAR_HD constexpr Status check_entries(const Entries& cu_seqlens, std::int64_t total, int array) {
+    Status status = check_offset_count(cu_seqlens, total, array);
+    for (std::int64_t i = 0; status.ok() && i < cu_seqlens.count(); ++i)
+        status = check_offset(cu_seqlens, total, i, array);
+    return status;
+}
 
-// The same of all entries: the first that is wrong. Reads them once. `array` is what the Status names.
+}  // namespace detail
+
+// Whether `cu_seqlens` begin at 0, never decrease and end at `total`. Reads them once. `array` is what the Status names.
 template <OffsetInteger Int>
 [[nodiscard]] SEQPAR_HD constexpr Status check(Offsets<Int> cu_seqlens, std::int64_t total, int array = 0) {
-    Status status = check_count(cu_seqlens, total, array);
-    for (std::int64_t i = 0; status.ok() && i < cu_seqlens.count(); ++i)
-        status = check_entry(cu_seqlens, total, i, array);
-    return status;
+    return detail::check_entries(cu_seqlens, total, array);
 }
 
 }  // namespace seqpar

@@ -98,7 +98,7 @@ public:
         return {*this, rank, first, last};
     }
 
-    [[nodiscard]] SEQPAR_HD constexpr Status check_unread() const { return check_count(cu_seqlens_, total_); }
+    [[nodiscard]] SEQPAR_HD constexpr Status check_unread() const { return detail::check_offset_count(cu_seqlens_, total_); }
 
     // Offsets legal, every document a multiple of what the policy deals out. Names the first document that is not.
     [[nodiscard]] SEQPAR_HD constexpr Status check() const {
@@ -109,7 +109,7 @@ public:
     }
     [[nodiscard]] SEQPAR_HD constexpr std::int64_t entries() const { return cu_seqlens_.count(); }
     [[nodiscard]] SEQPAR_HD constexpr Status check_entry(std::int64_t i) const {
-        const Status offset = seqpar::check_entry(cu_seqlens_, total_, i);
+        const Status offset = detail::check_offset(cu_seqlens_, total_, i);
         return offset.ok() && i > 0 ? check_document(i - 1) : offset;
     }
 

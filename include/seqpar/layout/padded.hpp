@@ -46,8 +46,8 @@ public:
 
     [[nodiscard]] SEQPAR_HD constexpr Status check_unread() const {
         Status status = seqpar::check_unread(base_);
-        if (status.ok()) status = check_count(padded_, base_.size());
-        if (status.ok()) status = check_count(real_, real_total_, 1);
+        if (status.ok()) status = detail::check_offset_count(padded_, base_.size());
+        if (status.ok()) status = detail::check_offset_count(real_, real_total_, 1);
         if (status.ok() && real_.count() != padded_.count())
             status = make_status(Kind::offsets_count, 1, 0, padded_.count(), real_.count());
         return status;
@@ -69,8 +69,8 @@ public:
         const std::int64_t of_base = seqpar::entries(base_);
         if (i < of_base) return seqpar::check_entry(base_, i);
         i -= of_base;
-        Status status = seqpar::check_entry(padded_, base_.size(), i);
-        if (status.ok()) status = seqpar::check_entry(real_, real_total_, i, 1);
+        Status status = detail::check_offset(padded_, base_.size(), i);
+        if (status.ok()) status = detail::check_offset(real_, real_total_, i, 1);
         return status.ok() && i > 0 ? check_document(i - 1) : status;
     }
 

@@ -208,4 +208,18 @@ SEQPAR_HD constexpr void require(const Status& status) {
 // Throws Error unless the check that gave `status` was good (on the device it does nothing). What a policy of your own calls.
 SEQPAR_HD constexpr void throw_if_bad(const Status& status) { detail::require(status); }
 
+// What call() reports by an Error, as a Status, for code that must not throw: between collectives, say, where a max-reduce
+// finds the worst first. With the exec check_only in the call, an operation checks all and does nothing:
+//     const Status status = status_of([&] { shard(check_only, layout, rank, ids, axis<1>, local_ids); });
+// What has no exec (plans, offsets of attention kernels, policies) does its work and is as good a check. Other exceptions pass.
+template <class Call>
+[[nodiscard]] Status status_of(const Call& call) {
+    try {
+        call();
+    } catch (const Error& error) {
+        return error.status();
+    }
+    return {};
+}
+
 }  // namespace seqpar

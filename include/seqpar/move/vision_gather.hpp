@@ -186,8 +186,8 @@ LevelList<G, 1, 1> gradient_levels(const NoGradient&) {
 
 template <class T, class B, std::size_t N>
 Forward<T, B, N> forward_op(const VectorArray<const T>& embeddings, const BankList<const B, N>& banks,
-                            const VectorArray<T>& out, bool in_place, bool zero_text = false) {
-    return {embeddings, banks, out, in_place, zero_text};
+                            const VectorArray<T>& out, bool in_place) {
+    return {embeddings, banks, out, in_place};
 }
 
 // The backward of gathers and of levels: checks `list`, the gradients of bank rows, unless there are none, and runs. Shapes of
@@ -271,7 +271,7 @@ struct BasicVisionGather {
     // The adjoint: d_embeddings[i] = rows[i] == -1 ? d_out[i] : 0 (may be d_out itself), and bank row rows[i] gets d_out[i], by
     // `mode`. Store and Add: rows must be injective; plain stores, bit for bit, no order. Summed<Store> and Summed<Add>: any rows;
     // the sum of a row's gradients in slot order (row-major), the same whatever the number of threads. no_gradient skips either
-    // gradient. Types of the gradients are the caller's. Shapes and errors as the forward's, and a row used twice where checked
+    // gradient, no_level in banks(…) that of one bank. Types of the gradients are the caller's. Shapes and errors as the forward's, and a row used twice where checked
     // and not Summed. Allocates: checked, one bit a bank row; Summed, 8 bytes a bank row and 8 a vision token; else never.
     template <class D, StridedTensor G, class R, class E, class B, class Mode>
     void backward(const detail::ExecBase<D>& exec, G&& d_out, const R& rows, E&& d_embeddings, B&& d_bank,

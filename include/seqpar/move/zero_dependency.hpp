@@ -14,9 +14,12 @@ struct ZeroVectors {
     V vectors;           // [V, H]
     std::int64_t total;  // V
 
-    void operator()(std::int64_t first, std::int64_t last) const {
-        for (std::int64_t row = first; row < last; ++row)
-            write_value(sample_line(vectors, row), 0, vectors.extent(1), typename V::value_type{});
+    SEQPAR_HD void operator()(std::int64_t first, std::int64_t last) const {
+        using T = typename V::value_type;
+        for (std::int64_t row = first; row < last; ++row) {
+            const Line<T> line{vectors.data_handle() + row * vectors.stride(0), vectors.stride(1)};
+            write_value(line, 0, vectors.extent(1), T{});
+        }
     }
 };
 

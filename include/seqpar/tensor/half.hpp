@@ -90,8 +90,8 @@ struct bf16 {
 private:
     SEQPAR_HD static constexpr std::uint16_t round(float value) {
         const std::uint32_t b = cuda::std::bit_cast<std::uint32_t>(value);
-        if ((b & 0x7FFFFFFFu) > 0x7F800000u) return static_cast<std::uint16_t>((b >> 16) | 0x40u);
-        return static_cast<std::uint16_t>((b + 0x7FFFu + ((b >> 16) & 1u)) >> 16);
+        const std::uint32_t rounded = b + 0x7FFFu + ((b >> 16) & 1u);
+        return static_cast<std::uint16_t>(((b & 0x7FFFFFFFu) > 0x7F800000u ? b | 0x400000u : rounded) >> 16);
     }
     template <class T>
     SEQPAR_HD static constexpr std::uint16_t round(T value) {
@@ -106,6 +106,12 @@ private:
 
 namespace detail {
 
+// One of two numbers, without a branch, which keeps compilers from making vector code.
+SEQPAR_HD constexpr std::uint32_t select_bits(bool first, std::uint32_t a, std::uint32_t b) {
+    const std::uint32_t mask = 0u - static_cast<std::uint32_t>(first);
+    return (a & mask) | (b & ~mask);
+}
+
 // A float of sign, exponent and mantissa bits that has subnormals, in an unsigned integer.
 template <class Bits, int Mantissa, int ExponentBits, bool HasInfinity>
 struct ShortFloat {
@@ -114,21 +120,17 @@ struct ShortFloat {
     ShortFloat() = default;
     template <class T>
         requires std::is_arithmetic_v<T>
-    SEQPAR_HD constexpr explicit ShortFloat(T value)
-        : bits(static_cast<Bits>(to_short_bits<Mantissa + 1, ExponentBits, HasInfinity>(to_sticky_double(value)))) {}
+    SEQPAR_HD constexpr explicit ShortFloat(T value) : bits(round(value)) {}
     SEQPAR_HD constexpr explicit operator float() const {
-        constexpr std::uint32_t bias = (1u << (ExponentBits - 1)) - 1;
-        constexpr std::uint32_t least_special =
-            HasInfinity ? ((1u << ExponentBits) - 1) << Mantissa : (1u << (ExponentBits + Mantissa)) - 1;
-        constexpr std::uint32_t sign_bit = 1u << (ExponentBits + Mantissa);
         const std::uint32_t sign = (bits & sign_bit) << (31 - ExponentBits - Mantissa);
         const std::uint32_t rest = bits & (sign_bit - 1);
-        if (rest >= least_special)
-            return cuda::std::bit_cast<float>(sign | 0x7F800000u | ((rest << (23 - Mantissa)) & 0x7FFFFFu));
-        if (rest >= (1u << Mantissa))
-            return cuda::std::bit_cast<float>(sign | ((rest + ((127 - bias) << Mantissa)) << (23 - Mantissa)));
+        const std::uint32_t special = 0x7F800000u | ((rest << (23 - Mantissa)) & 0x7FFFFFu);
+        const std::uint32_t normal = (rest + ((127 - bias) << Mantissa)) << (23 - Mantissa);
         const float unit = cuda::std::bit_cast<float>((128 - bias - Mantissa) << 23);
-        return cuda::std::bit_cast<float>(sign | cuda::std::bit_cast<std::uint32_t>(static_cast<float>(rest) * unit));
+        const std::uint32_t subnormal =
+            cuda::std::bit_cast<std::uint32_t>(static_cast<float>(static_cast<std::int32_t>(rest)) * unit);
+        const std::uint32_t finite = select_bits(rest >= (1u << Mantissa), normal, subnormal);
+        return cuda::std::bit_cast<float>(sign | select_bits(rest >= least_special, special, finite));
     }
     SEQPAR_HD static constexpr ShortFloat from_bits(Bits b) {
         ShortFloat result;
@@ -137,6 +139,36 @@ struct ShortFloat {
     }
     friend SEQPAR_HD constexpr bool operator==(ShortFloat a, ShortFloat b) {
         return static_cast<float>(a) == static_cast<float>(b);
+    }
+
+private:
+    static constexpr std::uint32_t bias = (1u << (ExponentBits - 1)) - 1;
+    static constexpr std::uint32_t sign_bit = 1u << (ExponentBits + Mantissa);
+    // Infinity, or the one NaN.
+    static constexpr std::uint32_t least_special =
+        HasInfinity ? ((1u << ExponentBits) - 1) << Mantissa : (1u << (ExponentBits + Mantissa)) - 1;
+
+    // As to_short_bits, in a form that compilers make vector code of.
+    SEQPAR_HD static constexpr Bits round(float value) {
+        constexpr int drop = 23 - Mantissa;
+        // One in the place of the least subnormal's last bit: adding it to what is subnormal rounds that.
+        constexpr std::uint32_t shift = (127 - bias + static_cast<std::uint32_t>(drop) + 1) << 23;
+        const std::uint32_t b = cuda::std::bit_cast<std::uint32_t>(value);
+        const std::uint32_t size = b & 0x7FFFFFFFu;
+        const std::uint32_t normal =
+            (size - ((127 - bias) << 23) + ((1u << (drop - 1)) - 1) + ((size >> drop) & 1u)) >> drop;
+        const std::uint32_t subnormal =
+            cuda::std::bit_cast<std::uint32_t>(cuda::std::bit_cast<float>(size) + cuda::std::bit_cast<float>(shift)) -
+            shift;
+        const std::uint32_t nan = least_special | (1u << (Mantissa - 1)) | ((size >> drop) & ((1u << Mantissa) - 1));
+        std::uint32_t rest = select_bits(size < (128 - bias) << 23, subnormal, normal);
+        rest = select_bits(rest < least_special, rest, least_special);
+        rest = select_bits(size > 0x7F800000u, nan, rest);
+        return static_cast<Bits>(rest | ((b >> (31 - ExponentBits - Mantissa)) & sign_bit));
+    }
+    template <class T>
+    SEQPAR_HD static constexpr Bits round(T value) {
+        return static_cast<Bits>(to_short_bits<Mantissa + 1, ExponentBits, HasInfinity>(to_sticky_double(value)));
     }
 };
 

@@ -148,7 +148,7 @@ void scan_rows_of(const D& exec, const Job& job, const PlaceholderRules& rules, 
     for (int bank = 0; bank < rules.banks(); ++bank)
         first.bank[bank] = rules.first_row(bank);
     scan_tokens(exec, job.total(), CountToken<Banks, Job>{job},
-                WriteRow<Banks, Job>{job, counts, first, rules.banks(), job.total(), status_of(exec)}, first,
+                WriteRow<Banks, Job>{job, counts, first, rules.banks(), job.total(), sink_of(exec)}, first,
                 "seqpar::build_rows");
 }
 

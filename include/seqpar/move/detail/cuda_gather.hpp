@@ -469,7 +469,7 @@ void gather_rows(Dispatch, const D& exec, const Tokens& tokens, const Op& op, st
     if (vector_bytes == 0) return;
     Granularity granularity;
     add_arrays(granularity, op);
-    GatherLaunch<Tokens, Op> launch{tokens, op, {}, status_of(exec)};
+    GatherLaunch<Tokens, Op> launch{tokens, op, {}, sink_of(exec)};
     constexpr std::size_t widest = widest_element(static_cast<const Op*>(nullptr));
     constexpr std::size_t longest = widest > 8 ? 1 : widest > 4 ? 2 : widest > 2 ? 4 : widest > 1 ? 8 : 16;
     launch_gather<longest>(exec, granularity, launch, vector_width(op), vector_bytes);

@@ -208,7 +208,7 @@ std::int64_t add_to_group(MoveGroup<L, N>& group, const SlotMove<L>& move) {
 template <Direction To, CudaExec D, class... Groups>
 void launch_batch(const D& exec, MoveBatch<To, Groups...>& batch, const char* operation) {
     if (batch.blocks == 0) return;
-    batch.status = status_of(exec);
+    batch.status = sink_of(exec);
     move_kernel<<<grid_for(batch.blocks), block_threads, 0, stream_of(exec)>>>(batch);
     finish_launch(exec, operation);
 }

@@ -64,7 +64,7 @@ void run_compact(Dispatch tag, const D& exec, const Job& job, std::int64_t capac
         if (job.total() == 0)
             throw_if_cuda_failed(cudaMemsetAsync(to.data, 0, sizeof(std::int64_t), stream_of(exec)), "seqpar::compact");
     }
-    scan_tokens(exec, job.total(), CountKept<Job>{job}, WriteKept<Job>{job, to, capacity, job.total(), status_of(exec)},
+    scan_tokens(exec, job.total(), CountKept<Job>{job}, WriteKept<Job>{job, to, capacity, job.total(), sink_of(exec)},
                 std::int64_t{0}, "seqpar::compact");
 }
 
@@ -153,7 +153,7 @@ void sum_rows(Dispatch tag, const D& exec, const Tokens& tokens, const VectorArr
     std::int64_t* const sorted_uses = uses + count;
     std::int64_t* const begins = sorted_uses + count;
 
-    RowKeys<Tokens, G, N> key_work{tokens, d_out, {}, {}, keys, uses, status_of(exec), count};
+    RowKeys<Tokens, G, N> key_work{tokens, d_out, {}, {}, keys, uses, sink_of(exec), count};
     for (std::size_t b = 0; b < N; ++b) {
         key_work.start[b + 1] = work.start[b + 1];
         key_work.has_bank[b] = d_banks.level[0].bank[b].axes > 0;

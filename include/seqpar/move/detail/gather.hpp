@@ -151,10 +151,32 @@ Status check_rows_in_banks(const Tokens& tokens, const BankList<T, N>& list, boo
     return check_rows_in_order(tokens, rows, injective);
 }
 
+// By blocks apart from both arrays, so that the loop becomes vector code and what it gives can go past the cache.
 template <class To, class From>
-void convert_vector(To* to, const From* from, std::int64_t width) {
-    for (std::int64_t i = 0; i < width; ++i)
-        to[i] = convert<To>(from[i]);
+void convert_vector(To* to, const From* from, std::int64_t width, bool past_cache) {
+    if constexpr (is_number<To>) {
+        constexpr std::int64_t most = 1024;
+        To block[most];
+        for (; width > 0; width -= most, to += most, from += most) {
+            const std::int64_t part = (std::min)(width, most);
+            std::int64_t done = 0;
+            if constexpr (std::is_same_v<To, bf16> && std::is_same_v<From, float>) {
+                done = round_to_bf16(&block[0].bits, from, part);
+            }
+            for (std::int64_t i = done; i < part; ++i)
+                block[i] = convert<To>(from[i]);
+            const auto* const bytes = reinterpret_cast<const std::byte*>(block);
+            const std::size_t count = static_cast<std::size_t>(part) * sizeof(To);
+            if (past_cache) {
+                stream_bytes(reinterpret_cast<std::byte*>(to), bytes, count, nullptr, 0);
+            } else {
+                std::memcpy(to, bytes, count);
+            }
+        }
+    } else {
+        for (std::int64_t i = 0; i < width; ++i)
+            to[i] = convert<To>(from[i]);
+    }
 }
 
 template <class T>
@@ -185,7 +207,7 @@ void put_vectors(Copies& copies, To* to, std::int64_t to_stride, const From* fro
             copies.add(reinterpret_cast<std::byte*>(to), reinterpret_cast<const std::byte*>(from),
                        static_cast<std::size_t>(width) * sizeof(To));
         } else {
-            convert_vector(to, from, width);
+            convert_vector(to, from, width, copies.past_cache());
         }
     }
 }
@@ -235,7 +257,10 @@ SEQPAR_HD inline double add_sticky(double a, double b) {
 // A value added to what is there, with the result of exact addition rounded once.
 template <class B, class G>
 SEQPAR_HD void add_value(B& to, const G& from) {
-    using Sum = std::conditional_t<std::is_same_v<B, G>, arithmetic_of<B>, double>;
+    // A float of B's own that holds every G: its sum is the exact one rounded.
+    constexpr bool holds =
+        std::is_floating_point_v<B> && (is_short_float<G> || (std::is_floating_point_v<G> && sizeof(G) < sizeof(B)));
+    using Sum = std::conditional_t<std::is_same_v<B, G> || holds, arithmetic_of<B>, double>;
     if constexpr (std::is_same_v<Sum, double> && !std::is_same_v<B, double>) {
         to = convert<B>(add_sticky(convert<double>(to), convert<double>(from)));
     } else {
@@ -247,7 +272,22 @@ SEQPAR_HD void add_value(B& to, const G& from) {
 template <class T>
 SEQPAR_HD arithmetic_of<T> add_as(arithmetic_of<T> a, arithmetic_of<T> b) {
     const auto sum = static_cast<arithmetic_of<T>>(a + b);
+#if !defined(__CUDA_ARCH__)
+    if constexpr (std::is_same_v<T, bf16>) {  // a NaN made of two bf16 has no bit to round (but CUDA's has)
+        const std::uint32_t bits = cuda::std::bit_cast<std::uint32_t>(sum);
+        return cuda::std::bit_cast<float>((bits + 0x7FFFu + ((bits >> 16) & 1u)) & 0xFFFF0000u);
+    }
+#endif
     return convert<arithmetic_of<T>>(convert<T>(sum));
+}
+// A sum of them as a T: nothing is left to round.
+template <class T>
+SEQPAR_HD T sum_as(arithmetic_of<T> sum) {
+    if constexpr (std::is_same_v<T, bf16>) {
+        return bf16::from_bits(static_cast<std::uint16_t>(cuda::std::bit_cast<std::uint32_t>(sum) >> 16));
+    } else {
+        return convert<T>(sum);
+    }
 }
 template <class T, class From>
 SEQPAR_HD arithmetic_of<T> value_as(const From& from) {
@@ -307,6 +347,13 @@ struct Backward {
 // Values added up in blocks of this many.
 inline constexpr std::int64_t sum_block = 64;
 
+// sum[k] += from[k], each as a T would be.
+template <class T, class B>
+SEQPAR_APART SEQPAR_HD void add_block(arithmetic_of<T>* sum, const B* from, std::int64_t count) {
+    for (std::int64_t k = 0; k < count; ++k)
+        sum[k] = add_as<T>(sum[k], value_as<T>(from[k]));
+}
+
 // h[i] += level[row[i]] for all levels, a vector of h read and written once. Each addition rounds to h's type.
 template <class T, class B, std::size_t N, std::size_t L>
 struct AddRows {
@@ -317,22 +364,17 @@ struct AddRows {
     SEQPAR_HD void operator()(T* to, std::int64_t bank, std::int64_t row, std::int64_t first,
                               std::int64_t count) const {
         if (levels.level[0].bank[bank].axes == 0) return;
-        const B* from[L];
-        for (std::size_t l = 0; l < L; ++l) {
-            const VectorArray<const B>& level = levels.level[l].bank[bank];
-            from[l] = level.data + row * level.strides[0];
-        }
-        T sum[sum_block];  // apart from all arrays, so that the loop becomes vector code
+        arithmetic_of<T> sum[sum_block];  // apart from all arrays, so that the loops become vector code
         for (; count > 0; first += sum_block, count -= sum_block) {
             const std::int64_t part = count < sum_block ? count : sum_block;
-            for (std::int64_t k = 0; k < part; ++k) {
-                auto value = convert<arithmetic_of<T>>(to[first + k]);
-                for (std::size_t l = 0; l < L; ++l)
-                    value = add_as<T>(value, value_as<T>(from[l][first + k]));
-                sum[k] = convert<T>(value);
+            for (std::int64_t k = 0; k < part; ++k)
+                sum[k] = convert<arithmetic_of<T>>(to[first + k]);
+            for (const BankList<const B, N>& level : levels.level) {
+                const VectorArray<const B>& of = level.bank[bank];
+                add_block<T>(sum, of.data + row * of.strides[0] + first, part);
             }
             for (std::int64_t k = 0; k < part; ++k)
-                to[first + k] = sum[k];
+                to[first + k] = sum_as<T>(sum[k]);
         }
     }
 
@@ -349,10 +391,6 @@ struct AddRows {
     };
     Visit visit(int inner, bool) const { return {*this, inner}; }
 };
-template <class T, class B, std::size_t N, std::size_t L>
-AddRows<T, B, N, L> add_rows_op(const VectorArray<T>& h, const LevelList<const B, N, L>& levels) {
-    return {h, levels};
-}
 
 // The gradient of each bank row that tokens refer to: the sum of theirs, in order. `Sum` is the accumulator's type. Rows are
 // numbered through all banks; row number e has the gradients at offsets uses[first[e]] to uses[first[e + 1]] of d_out.
@@ -378,19 +416,16 @@ struct SumRows {
             const std::int64_t part = count < sum_block ? count : sum_block;
             for (std::int64_t k = 0; k < part; ++k)
                 sum[k] = value_as<Sum>(d_out[uses[begin] + at + k]);
-            for (std::int64_t use = begin + 1; use < end; ++use) {
-                const G* const from = d_out + uses[use] + at;
-                for (std::int64_t k = 0; k < part; ++k)
-                    sum[k] = add_as<Sum>(sum[k], value_as<Sum>(from[k]));
-            }
+            for (std::int64_t use = begin + 1; use < end; ++use)
+                add_block<Sum>(sum, d_out + uses[use] + at, part);
             for (std::size_t l = 0; l < L; ++l) {
                 const VectorArray<B>& into = d_banks.level[l].bank[bank];
                 B* const to = into.data + (number - start[bank]) * into.strides[0] + at;
                 for (std::int64_t k = 0; k < part; ++k) {
                     if constexpr (std::is_same_v<Mode, Store>) {
-                        to[k] = convert<B>(convert<Sum>(sum[k]));
+                        to[k] = convert<B>(sum_as<Sum>(sum[k]));
                     } else {
-                        add_value(to[k], convert<Sum>(sum[k]));
+                        add_value(to[k], sum_as<Sum>(sum[k]));
                     }
                 }
             }
