@@ -206,9 +206,16 @@ inline std::vector<Operation> operations(const std::shared_ptr<Step>& s) {
                             sp::tensor(s->rows[0], s->n.batch, s->n.length));
          },
          false},
-        {"gather_index", 0, s->part() * 8,
+        {"sources", 0, s->part() * 8,
          [s](cudaStream_t stream) {
-             sp::gather_index(s->exec(stream), s->layout(), 0, sp::tensor(s->positions[1], s->part()));
+             sp::sources(s->exec(stream), s->layout(), 0, sp::tensor(s->positions[1], s->part()));
+         },
+         false},
+        {"shift_labels", sizes.length * 8, sizes.length * 8,
+         [s](cudaStream_t stream) {
+             sp::shift_labels(s->exec(stream), sp::tensor(static_cast<const std::int64_t*>(s->ids[0]), s->n.length),
+                              sp::Offsets<std::int64_t>(s->cu, s->n.documents + 1), 1, std::int64_t{-100},
+                              sp::tensor(s->labels[0], s->n.length));
          },
          false},
         {"document_positions", 0, sizes.length * 8,

@@ -32,7 +32,7 @@ struct ShiftWork {
     Edge edge;
     std::int64_t total;  // tokens
 
-    void operator()(std::int64_t first, std::int64_t last) const {
+    SEQPAR_HD void operator()(std::int64_t first, std::int64_t last) const {
         while (first < last) {
             const Piece piece = piece_at(first, last, length_of(in), last);
             write(piece.sample, piece.first, piece.first + piece.count);
@@ -41,7 +41,7 @@ struct ShiftWork {
     }
 
 private:
-    void write(std::int64_t sample, std::int64_t first, std::int64_t last) const {
+    SEQPAR_HD void write(std::int64_t sample, std::int64_t first, std::int64_t last) const {
         const Line<T> to = sample_line(out, sample);
         DocumentCursor<Documents> cursor(documents, first, last);
         Stretch s;
@@ -56,8 +56,8 @@ private:
         }
     }
     // Entries [first, last) of a document, none of which has its label in it.
-    void past_end(const Line<T>& to, std::int64_t sample, std::int64_t first, std::int64_t last,
-                  const Stretch& s) const {
+    SEQPAR_HD void past_end(const Line<T>& to, std::int64_t sample, std::int64_t first, std::int64_t last,
+                            const Stretch& s) const {
         if constexpr (!std::same_as<Edge, DocumentEnd>) {
             write_value(to, first, last - first, edge);
         } else {
@@ -72,16 +72,15 @@ private:
             }
         }
     }
-    static std::int64_t clamp(std::int64_t value, const Stretch& s) {
+    SEQPAR_HD static std::int64_t clamp(std::int64_t value, const Stretch& s) {
         return value < s.first ? s.first : value > s.last ? s.last : value;
     }
-    void copy(const Line<T>& to, std::int64_t sample, std::int64_t first, std::int64_t last) const {
+    SEQPAR_HD void copy(const Line<T>& to, std::int64_t sample, std::int64_t first, std::int64_t last) const {
         if constexpr (StridedTensor<In> && std::is_same_v<typename In::value_type, T>) {
             const auto from = sample_line(in, sample);
-            if (to.stride == 1 && from.stride == 1) {
-                if (first < last)
-                    std::memcpy(to.data + first, from.data + first + by,
-                                static_cast<std::size_t>(last - first) * sizeof(T));
+            if (to.stride == 1 && from.stride == 1 && last - first > 1) {
+                std::memcpy(to.data + first, from.data + first + by,
+                            static_cast<std::size_t>(last - first) * sizeof(T));
                 return;
             }
         }

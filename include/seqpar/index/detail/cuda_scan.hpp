@@ -92,7 +92,6 @@ SEQPAR_HD int bank_of(const Job& job, std::int64_t i) {
     // Every index known when it is compiled: otherwise each thread makes itself a copy of the rules in local memory.
     const auto id = entry(stream.ids, sample, token);
     int bank = -1;
-#pragma unroll
     for (int rule = 0; rule < max_rules; ++rule)
         bank = rule < job.rules.count && id == job.rules.ids[rule] ? job.rules.banks[rule] : bank;
     return bank;
@@ -134,7 +133,6 @@ struct WriteRow {
         entry(job.rows, sample, token) = static_cast<std::int32_t>(row);
         if constexpr (Job::with_banks) entry(job.banks, sample, token) = bank;
         if (counts.data != nullptr && i == total - 1) {
-#pragma unroll
             for (int k = 0; k < static_cast<int>(Banks); ++k) {
                 if (k < banks) counts[k] = next.bank[k] - first.bank[k] + (k == bank ? 1 : 0);
             }
