@@ -9,7 +9,7 @@ if ! nvidia-smi -L >/dev/null 2>&1; then
   echo 'bench/gpu.sh: no GPU here (nvidia-smi -L fails)' >&2
   exit 77
 fi
-"$root/cmake/setup.sh" tests bench
+[ -d "$root/build/gpu-packages" ] || "$root/cmake/setup.sh" tests bench # tests/gpu.sh --prepare fills it
 export CMAKE_BUILD_PARALLEL_LEVEL=${CMAKE_BUILD_PARALLEL_LEVEL:-$(nproc)}
 (cd "$root" && cmake --preset gpu && cmake --build --preset gpu --target seqpar_bench_gpu) >&2
 exec "$root/build/gpu/bench/seqpar_bench_gpu" "$@"
