@@ -397,7 +397,7 @@ template <class G, class E, class B, std::size_t N, std::size_t L, class Mode>
 inline constexpr int resident_blocks<Backward<G, E, B, N, L, Mode>> = 5;
 
 template <std::size_t E, class Tokens, class Op>
-__global__ void __launch_bounds__(block_threads, resident_blocks<Op>)
+__global__ void __launch_bounds__(block_threads, resident(resident_blocks<Op>))
     gather_kernel(const __grid_constant__ GatherLaunch<Tokens, Op> launch) {
     const std::int64_t blocks = launch.tiles.row_blocks * launch.tiles.parts;
     for (std::int64_t tile = blockIdx.x; tile < blocks; tile += gridDim.x) {
