@@ -58,9 +58,10 @@ def ratio(a, b):
 def main(program, sizes, command):
     launcher = Launcher(command)
     below = []
+    operations = launcher.run(program, *sizes, "--list").splitlines()
     print("| operation | launches | loaded / least | stored / least | sectors, loads | sectors, stores | in accesses of 16 bytes "
           "| instructions per 16 bytes |\n| --- | --- | --- | --- | --- | --- | --- | --- |")
-    for line in launcher.run(program, *sizes, "--list").splitlines():
+    for line in operations:
         name, loaded, stored = line.split("\t")
         loaded, stored = int(loaded), int(stored)
         got = launcher.counts(program, *sizes, "--once", name)
@@ -82,4 +83,7 @@ if __name__ == "__main__":
     if "--" not in sys.argv[2:-1]:
         sys.exit(__doc__)
     at = sys.argv.index("--")
-    sys.exit(main(sys.argv[1], sys.argv[2:at], sys.argv[at + 1:]))
+    try:
+        sys.exit(main(sys.argv[1], sys.argv[2:at], sys.argv[at + 1:]))
+    except subprocess.CalledProcessError as error:
+        sys.exit(f"{' '.join(error.cmd)}\nfailed with exit code {error.returncode}. {error.stderr or ''}")
