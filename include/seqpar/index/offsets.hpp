@@ -11,16 +11,15 @@ namespace seqpar {
 
 namespace detail {
 
-template <OffsetInteger Int, class T>
+template <Layout L, class T>
 struct LocalOffsetWork {
-    Offsets<Int> cu_seqlens;
-    int ranks;
+    L layout;
     std::int64_t total;  // entries
     Line<T> out;
 
     SEQPAR_HD constexpr void operator()(std::int64_t first, std::int64_t last) const {
         for (std::int64_t i = first; i < last; ++i)
-            out[i] = static_cast<T>(cu_seqlens[i] / ranks);
+            out[i] = static_cast<T>(layout.cu_seqlens()[i] / layout.ranks());
     }
 };
 
@@ -29,8 +28,8 @@ template <class V>
 struct RowEntries {
     const V& rows;
     std::int64_t row;
-    std::int64_t count() const { return rows.extent(1); }
-    std::int64_t operator[](std::int64_t i) const { return rows(row, i); }
+    SEQPAR_HD std::int64_t count() const { return rows.extent(1); }
+    SEQPAR_HD std::int64_t operator[](std::int64_t i) const { return rows(row, i); }
 };
 
 template <class V, class T>
@@ -41,6 +40,12 @@ struct MergeWork {
     std::int64_t total;  // entries written
     Line<T> out;
 
+    SEQPAR_HD constexpr std::int64_t offset_count() const { return rows.extent(0) * rows.extent(1); }
+    SEQPAR_HD constexpr Status check_offset(std::int64_t i) const {
+        const std::int64_t row = i / rows.extent(1);
+        return detail::check_offset(RowEntries<V>{rows, row}, length, i - row * rows.extent(1),
+                                    static_cast<int>(row & 0xFF));
+    }
     SEQPAR_HD constexpr void operator()(std::int64_t first, std::int64_t last) const {
         for (std::int64_t i = first; i < last; ++i) {
             // The last entry of a row is the first of the next; the last of all is b S for one row past the end.
@@ -57,18 +62,16 @@ struct MergeWork {
 // (docs/design.md, B and G; packed(Contiguous{}, …) where documents need only divide by ranks). Shape: out [documents + 1],
 // int32 or int64; empty documents and repeated last offsets stay. Errors, before anything is written: an illegal layout (so
 // every document's length divides), another length of `out`, offsets that do not fit it, overlap. Synchronises: never.
-// Allocates: never. Launches: none on a host. Reads offsets on: exec's device.
+// Allocates: never. Launches: 1. Reads offsets on: exec's device.
 template <class D, LayoutPolicy P, OffsetInteger Int, IndexArray Out>
 void local_offsets(const detail::ExecBase<D>& exec, const Packed<P, Int>& layout, Out&& out) {
     const Offsets<Int> cu_seqlens = layout.cu_seqlens();
-    if constexpr (detail::is_host_exec<D>) {
-        throw_if_bad(check(layout));
-        throw_if_bad(detail::check_apart(out, cu_seqlens));
-        throw_if_bad(detail::check_index_array(out, cu_seqlens.count(), layout.slots(0)));
-    }
-    detail::run_index_work(detail::Dispatch{}, thrust::detail::derived_cast(exec),
-                           detail::LocalOffsetWork<Int, element_of<Out>>{cu_seqlens, layout.ranks(), cu_seqlens.count(),
-                                                                         detail::line(out)});
+    throw_if_bad(detail::check_for<D>(layout));
+    throw_if_bad(detail::check_apart(out, cu_seqlens));
+    throw_if_bad(detail::check_index_array(out, cu_seqlens.count(), layout.slots(0)));
+    run_index_work(detail::Dispatch{}, thrust::detail::derived_cast(exec),
+                   detail::LocalOffsetWork<Packed<P, Int>, element_of<Out>>{layout, cu_seqlens.count(),
+                                                                            detail::line(out)});
 }
 
 // The length of the longest document (max_seqlen of attention kernels; of a shard, pass its local offsets). Reads the
@@ -105,19 +108,17 @@ void merged_offsets(const detail::ExecBase<D>& exec, X&& cu_seqlens, std::int64_
     const auto rows = view(cu_seqlens);
     const std::int64_t samples = rows.extent(0);
     const std::int64_t documents = rows.extent(1) - 1;
-    if constexpr (detail::is_host_exec<D>) {
-        std::int64_t total = 0;
-        if (length < 0) throw_if_bad(make_status(Kind::length, 0, 0, 0, length));
-        if (__builtin_mul_overflow(samples, length, &total)) throw_if_bad(make_status(Kind::length, 0, 0, 0, -1));
-        for (std::int64_t b = 0; b < samples; ++b)
-            throw_if_bad(
-                detail::check_entries(detail::RowEntries<view_of<X>>{rows, b}, length, static_cast<int>(b & 0xFF)));
-        throw_if_bad(detail::check_overlap(view(out), 0, rows));
-        throw_if_bad(detail::check_index_array(out, samples * (documents < 0 ? 0 : documents) + 1, total));
-    }
-    detail::run_index_work(detail::Dispatch{}, thrust::detail::derived_cast(exec),
-                           detail::MergeWork<view_of<X>, element_of<Out>>{rows, length, documents, view(out).extent(0),
-                                                                          detail::line(out)});
+    std::int64_t total = 0;
+    if (length < 0) throw_if_bad(make_status(Kind::length, 0, 0, 0, length));
+    if (__builtin_mul_overflow(samples, length, &total)) throw_if_bad(make_status(Kind::length, 0, 0, 0, -1));
+    for (std::int64_t b = 0; b < samples; ++b)
+        throw_if_bad(
+            detail::check_for<D>(detail::RowEntries<view_of<X>>{rows, b}, length, static_cast<int>(b & 0xFF)));
+    throw_if_bad(detail::check_overlap(view(out), 0, rows));
+    throw_if_bad(detail::check_index_array(out, samples * (documents < 0 ? 0 : documents) + 1, total));
+    run_index_work(detail::Dispatch{}, thrust::detail::derived_cast(exec),
+                   detail::MergeWork<view_of<X>, element_of<Out>>{rows, length, documents, view(out).extent(0),
+                                                                  detail::line(out)});
 }
 
 // The offsets of the documents in `positions`, which count up by 1 inside each of them: a document begins where a

@@ -51,8 +51,8 @@ struct ZeroDependency {
         const auto bank = view(d_bank);
         throw_if_bad(detail::check_overlap(bank, 2, view(d_out), view(d_embeddings)));
         detail::copy_array(exec, view(d_out), view(d_embeddings));
-        detail::run_index_work(detail::Dispatch{}, thrust::detail::derived_cast(exec),
-                               detail::ZeroVectors<view_of<B>>{bank, bank.extent(0)});
+        run_index_work(detail::Dispatch{}, thrust::detail::derived_cast(exec),
+                       detail::ZeroVectors<view_of<B>>{bank, bank.extent(0)});
     }
 };
 

@@ -96,8 +96,8 @@ SEQPAR_HD constexpr void write_value(const Line<T>& out, std::int64_t at, std::i
 
 // Whether values up to `greatest` can be written as T.
 template <IndexInteger T>
-constexpr Status check_fits(std::int64_t greatest, int array = 0) {
-    const std::int64_t most = (std::numeric_limits<T>::max)();
+SEQPAR_HD constexpr Status check_fits(std::int64_t greatest, int array = 0) {
+    constexpr std::int64_t most = (std::numeric_limits<T>::max)();
     return greatest > most ? make_status(Kind::value_lost, array, greatest, most, greatest) : Status{};
 }
 
@@ -116,6 +116,12 @@ Status check_apart(Out& out, Offsets<Int> cu_seqlens, int array = 0) {
     const auto offsets_array = seqpar::tensor(cu_seqlens.data(), cu_seqlens.count());
     return shares_memory(array_ref(out), array_ref(offsets_array)) ? make_status(Kind::overlap, array, 0, 0, 1)
                                                                    : Status{};
+}
+
+// What can be checked of offsets before an operation under an exec: on a host all, else whether there are enough of them.
+template <class D, class Entries>
+Status check_for(const Entries& cu_seqlens, std::int64_t total, int array = 0) {
+    return is_host_exec<D> ? check_entries(cu_seqlens, total, array) : check_offset_count(cu_seqlens, total, array);
 }
 
 // Consecutive parts of [0, total).
@@ -141,7 +147,9 @@ constexpr Blocks blocks_for(const D&, std::int64_t total, std::int64_t least = 1
 }
 
 // Runs `work`, a function object with `total` (the number of entries that it writes) and operator()(first, last), which
-// writes a stretch of them, on a host exec. A later header may overload it for other execs by the type of `work`.
+// writes a stretch of them, on a host exec. The CUDA overload (cuda_index.hpp) gives each entry to a thread: by operator()(i)
+// where there is one, which stays in the arrays also where offsets are illegal, as has to the other one where there is none.
+// It looks at the entries of the member `layout`, if any, and of what check_offset(i) sees for i in [0, offset_count()).
 template <class Work>
 struct BlockWork {
     Work work;
@@ -156,7 +164,7 @@ void run_index_work(Dispatch, const D& exec, const Work& work) {
 }
 template <class D, class... Rest>
 void run_index_work(Dispatch, const D&, const Rest&...) {
-    static_assert(is_host_exec<D>, "index arrays are built on the host only: this execution policy runs elsewhere");
+    static_assert(is_host_exec<D>, "no header included serves this execution policy: for CUDA include seqpar/cuda.hpp");
 }
 
 }  // namespace detail
