@@ -95,8 +95,9 @@ struct RowCheck {
             return make_status(Kind::row_range, bank, token, info[bank].rows, want.row);
         const Offsets<std::int64_t> items = info[bank].items;
         if (items.count() == 0) return {};
-        const bool follows = i > documents[document] && at(sample, i - 1) == Want{bank, want.row - 1};
-        const bool goes_on = i + 1 < documents[document + 1] && at(sample, i + 1) == Want{bank, want.row + 1};
+        // (What illegal offsets name may lie outside.)
+        const bool follows = i > 0 && i > documents[document] && at(sample, i - 1) == Want{bank, want.row - 1};
+        const bool goes_on = i + 1 < length_of(rows) && i + 1 < documents[document + 1] && at(sample, i + 1) == Want{bank, want.row + 1};
         if (follows && goes_on) return {};
         const std::int64_t item = items.document_of(want.row);
         const std::int64_t before = want.row - items[item];

@@ -74,7 +74,7 @@ struct ResizeWork {
 // What padded_offsets(exec, cu_seqlens, multiple, out) does on a host.
 template <HostExec D, OffsetInteger Int, class T>
 std::int64_t pad_documents(Dispatch, const D&, Offsets<Int> from, std::int64_t multiple, const Line<T>& to) {
-    const std::int64_t most = (std::numeric_limits<T>::max)();
+    constexpr std::int64_t most = greatest_of<T>;
     std::int64_t sum = 0;
     for (std::int64_t d = 0; d < from.documents(); ++d) {
         if (!add_padded(from[d + 1] - from[d], multiple, sum)) throw_if_bad(make_status(Kind::length, 0, d, 0, -1));

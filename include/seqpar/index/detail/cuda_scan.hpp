@@ -204,7 +204,7 @@ struct WritePadded {
         out[i] = static_cast<T>(before);
         if (status == nullptr) return;
         report(status, check_offset(from, from.last(), i));
-        constexpr std::int64_t most = (std::numeric_limits<T>::max)();
+        constexpr std::int64_t most = greatest_of<T>;
         if (before > most) report(status, make_status(Kind::value_lost, 0, i - 1, most, before));
     }
 };

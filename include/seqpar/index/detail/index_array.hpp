@@ -94,10 +94,13 @@ SEQPAR_HD constexpr void write_value(const Line<T>& out, std::int64_t at, std::i
     }
 }
 
+template <IndexInteger T>
+inline constexpr std::int64_t greatest_of = (std::numeric_limits<T>::max)();
+
 // Whether values up to `greatest` can be written as T.
 template <IndexInteger T>
 SEQPAR_HD constexpr Status check_fits(std::int64_t greatest, int array = 0) {
-    constexpr std::int64_t most = (std::numeric_limits<T>::max)();
+    constexpr std::int64_t most = greatest_of<T>;
     return greatest > most ? make_status(Kind::value_lost, array, greatest, most, greatest) : Status{};
 }
 
