@@ -57,23 +57,19 @@ void index_arrays(const Make& make) {
     const auto layout = make(false);
     for (int rank = 0; rank < layout.ranks(); ++rank) {
         const std::int64_t slots = layout.slots(rank);
-        same_as_host<std::int32_t>(slots, 1, [&](const auto& exec, auto&& out, bool there) {
-            positions(exec, make(there), rank, out);
-        });
-        same_as_host<std::int64_t>(slots, 1, [&](const auto& exec, auto&& out, bool there) {
-            sources(exec, make(there), rank, out);
-        });
+        same_as_host<std::int32_t>(
+            slots, 1, [&](const auto& exec, auto&& out, bool there) { positions(exec, make(there), rank, out); });
+        same_as_host<std::int64_t>(
+            slots, 1, [&](const auto& exec, auto&& out, bool there) { sources(exec, make(there), rank, out); });
         same_as_host<std::int32_t>(slots, 1, [&](const auto& exec, auto&& out, bool there) {
             circular_roll_index(exec, make(there), rank, 5, out);
         });
     }
-    same_as_host<std::int32_t>(layout.size(), 1, [&](const auto& exec, auto&& out, bool there) {
-        gather_index(exec, make(there), out);
-    });
-    same_as_host<std::int32_t>(layout.source_size(), layout.size() > 0 ? 1 : 0,
-                               [&](const auto& exec, auto&& out, bool there) {
-                                   restore_index(exec, make(there), out);
-                               });
+    same_as_host<std::int32_t>(layout.size(), 1,
+                               [&](const auto& exec, auto&& out, bool there) { gather_index(exec, make(there), out); });
+    same_as_host<std::int32_t>(
+        layout.source_size(), layout.size() > 0 ? 1 : 0,
+        [&](const auto& exec, auto&& out, bool there) { restore_index(exec, make(there), out); });
 }
 
 }  // namespace
@@ -86,9 +82,9 @@ TEST_CASE("index arrays of a layout: one launch for all ranks, the numbers of th
         const std::int64_t total = cu.host.back();
         index_arrays([&](bool) { return UnevenContiguous{}(total + 1, ranks); });
         index_arrays([&](bool there) {
-            return nested(padded(packed(ZigZag{}, cu.on(there), total, ranks), real.on(there), cu.on(there),
-                                 real.host.back()),
-                          UnevenContiguous{}, 2);
+            return nested(
+                padded(packed(ZigZag{}, cu.on(there), total, ranks), real.on(there), cu.on(there), real.host.back()),
+                UnevenContiguous{}, 2);
         });
     }
     index_arrays([](bool) { return ZigZag{}(0, 2); });
@@ -115,12 +111,10 @@ TEST_CASE("operations over offsets: the numbers of the host, with a tail too") {
                 roll_index(exec, layout(there), 1, cu.on(there), by, out);
             });
         }
-        same_as_host<std::int32_t>(count, 1, [&](const auto& exec, auto&& out, bool there) {
-            local_offsets(exec, layout(there), out);
-        });
-        same_as_host<std::int32_t>(total, 1, [&](const auto& exec, auto&& out, bool there) {
-            document_positions(exec, cu.on(there), out);
-        });
+        same_as_host<std::int32_t>(
+            count, 1, [&](const auto& exec, auto&& out, bool there) { local_offsets(exec, layout(there), out); });
+        same_as_host<std::int32_t>(
+            total, 1, [&](const auto& exec, auto&& out, bool there) { document_positions(exec, cu.on(there), out); });
         for (const Tail tail : {Tail::last_document, Tail::own_document, Tail::nobody}) {
             same_as_host<std::int64_t>(total + 5, 1, [&](const auto& exec, auto&& out, bool there) {
                 document_positions(exec, cu.on(there), tail, out);
@@ -133,12 +127,10 @@ TEST_CASE("operations over offsets: the numbers of the host, with a tail too") {
                 padded_offsets(exec, cu.on(there), 16, tail, out);
             });
         }
-        same_as_host<std::int64_t>(count + 3, 1, [&](const auto& exec, auto&& out, bool there) {
-            fixed_offsets(exec, cu.on(there), out);
-        });
+        same_as_host<std::int64_t>(
+            count + 3, 1, [&](const auto& exec, auto&& out, bool there) { fixed_offsets(exec, cu.on(there), out); });
         same_as_host<std::int32_t>(
-            count, 2,
-            [&](const auto& exec, auto&& out, bool there) { padded_offsets(exec, cu.on(there), 7, out); },
+            count, 2, [&](const auto& exec, auto&& out, bool there) { padded_offsets(exec, cu.on(there), 7, out); },
             padded_offsets_scratch_bytes(count - 1));
         List two = cu.host;
         two.insert(two.end(), cu.host.begin(), cu.host.end());
@@ -257,9 +249,7 @@ TEST_CASE("what a host can see is thrown as on a host, before anything is launch
         Device device;
         const Status status = status_of([&] { op(thrust::seq, tensor(host.data(), std::int64_t{16}), false); });
         CHECK(status.kind() == kind);
-        const auto on_device = [&] {
-            CHECK(status_of([&] { op(device.exec(), out.tensor(16), true); }) == status);
-        };
+        const auto on_device = [&] { CHECK(status_of([&] { op(device.exec(), out.tensor(16), true); }) == status); };
         CHECK(kernels_of(device.stream, on_device) == 0);
     };
     refused(Kind::rank, [&](const auto& exec, auto to, bool there) { positions(exec, layout(there), 2, to); });

@@ -93,6 +93,7 @@ TEST_CASE("every recorded list of these layouts comes out of the index arrays") 
     if (std::getenv("SEQPAR_GOLDEN") == nullptr) {
         for (const char letter : {'A', 'B', 'E', 'F', 'G'})
             CHECK(equal[letter] > 0);
-        MESSAGE("lists: A ", equal['A'], ", B ", equal['B'], ", E ", equal['E'], ", F ", equal['F'], ", G ", equal['G']);
+        MESSAGE("lists: A ", equal['A'], ", B ", equal['B'], ", E ", equal['E'], ", F ", equal['F'], ", G ",
+                equal['G']);
     }
 }

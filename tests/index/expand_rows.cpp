@@ -1,4 +1,5 @@
 // expand_rows against a plain loop over random streams, under every exec, what follows its sources, and its mistakes.
+#include "exec.hpp"
 #include "support.hpp"
 
 #include <seqpar/index/expand_rows.hpp>

@@ -97,7 +97,8 @@ struct RowCheck {
         if (items.count() == 0) return {};
         // (What illegal offsets name may lie outside.)
         const bool follows = i > 0 && i > documents[document] && at(sample, i - 1) == Want{bank, want.row - 1};
-        const bool goes_on = i + 1 < length_of(rows) && i + 1 < documents[document + 1] && at(sample, i + 1) == Want{bank, want.row + 1};
+        const bool goes_on =
+            i + 1 < length_of(rows) && i + 1 < documents[document + 1] && at(sample, i + 1) == Want{bank, want.row + 1};
         if (follows && goes_on) return {};
         const std::int64_t item = items.document_of(want.row);
         const std::int64_t before = want.row - items[item];
@@ -132,7 +133,8 @@ struct RowCheck {
 // The sequential walk over all tokens, and over the offsets first: what is wrong with those comes before all rows.
 template <class Check>
 SEQPAR_HD Status check_row_offsets(const Check& check) {
-    const Status status = worse(seqpar::check(check.layout()), check_entries(check.documents, length_of(check.rows), 0));
+    const Status status =
+        worse(seqpar::check(check.layout()), check_entries(check.documents, length_of(check.rows), 0));
     if (!status.ok()) return status;
     Status worst;
     for (int bank = 0; bank < check.bank_count; ++bank) {
@@ -200,12 +202,7 @@ auto row_check(Rows& rows, Banks& banks, std::span<const BankInfo> info, Valid& 
     const std::int64_t length = length_of(view(rows));
     RowCheck<view_of<Rows>, decltype(view_or_none(banks)), decltype(view_or_none(valid)),
              decltype(documents_of(cu_seqlens, 0)), decltype(real_of(real))>
-        check{view(rows),
-              view_or_none(banks),
-              view_or_none(valid),
-              documents_of(cu_seqlens, length),
-              real_of(real),
-              {},
+        check{view(rows), view_or_none(banks), view_or_none(valid), documents_of(cu_seqlens, length), real_of(real), {},
               0};
     for (const BankInfo& bank : info.first((std::min)(info.size(), std::size_t{max_banks})))
         check.info[check.bank_count++] = bank;

@@ -60,7 +60,7 @@ private:
     }
     // Entries [first, last) of a document, none of which has its label in it.
     SEQPAR_HD void past_end(const Line<T>& to, std::int64_t sample, std::int64_t first, std::int64_t last,
-                  const Stretch& s) const {
+                            const Stretch& s) const {
         if constexpr (!std::same_as<Edge, DocumentEnd>) {
             write_value(to, first, last - first, edge);
         } else {

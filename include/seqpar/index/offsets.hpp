@@ -69,9 +69,9 @@ void local_offsets(const detail::ExecBase<D>& exec, const Packed<P, Int>& layout
     throw_if_bad(detail::check_for<D>(layout));
     throw_if_bad(detail::check_apart(out, cu_seqlens));
     throw_if_bad(detail::check_index_array(out, cu_seqlens.count(), layout.slots(0)));
-    run_index_work(detail::Dispatch{}, thrust::detail::derived_cast(exec),
-                   detail::LocalOffsetWork<Packed<P, Int>, element_of<Out>>{layout, cu_seqlens.count(),
-                                                                            detail::line(out)});
+    run_index_work(
+        detail::Dispatch{}, thrust::detail::derived_cast(exec),
+        detail::LocalOffsetWork<Packed<P, Int>, element_of<Out>>{layout, cu_seqlens.count(), detail::line(out)});
 }
 
 // The length of the longest document (max_seqlen of attention kernels; of a shard, pass its local offsets). Reads the
@@ -112,8 +112,7 @@ void merged_offsets(const detail::ExecBase<D>& exec, X&& cu_seqlens, std::int64_
     if (length < 0) throw_if_bad(make_status(Kind::length, 0, 0, 0, length));
     if (__builtin_mul_overflow(samples, length, &total)) throw_if_bad(make_status(Kind::length, 0, 0, 0, -1));
     for (std::int64_t b = 0; b < samples; ++b)
-        throw_if_bad(
-            detail::check_for<D>(detail::RowEntries<view_of<X>>{rows, b}, length, static_cast<int>(b & 0xFF)));
+        throw_if_bad(detail::check_for<D>(detail::RowEntries<view_of<X>>{rows, b}, length, static_cast<int>(b & 0xFF)));
     throw_if_bad(detail::check_overlap(view(out), 0, rows));
     throw_if_bad(detail::check_index_array(out, samples * (documents < 0 ? 0 : documents) + 1, total));
     run_index_work(detail::Dispatch{}, thrust::detail::derived_cast(exec),

@@ -146,7 +146,9 @@ void extended_offsets(const detail::ExecBase<D>& exec, R&& cu_seqlens, std::int6
     throw_if_bad(detail::allow_tail(detail::check_for<D>(borrowed, length), length));
     const bool keeps = tail == Tail::nobody;
     detail::require_output(borrowed, out, borrowed.count() + (tail == Tail::own_document ? 1 : 0),
-                           !keeps ? length : detail::is_host_exec<D> ? borrowed.last() : 0);
+                           !keeps                    ? length
+                           : detail::is_host_exec<D> ? borrowed.last()
+                                                     : 0);
     detail::resize(exec, borrowed, length, 1, tail == Tail::last_document, out);
 }
 

@@ -102,9 +102,8 @@ void write_document_positions(const ExecBase<D>& exec, Offsets<Int> documents, T
     throw_if_bad(with_tail ? allow_tail(status, length) : status);
     throw_if_bad(check_apart(out, documents));
     throw_if_bad(check_index_array(out, length, length - 1));
-    run_index_work(
-        Dispatch{}, thrust::detail::derived_cast(exec),
-        DocumentPositionWork<Offsets<Int>, element_of<Out>>{documents, tail, with_tail, length, line(out)});
+    run_index_work(Dispatch{}, thrust::detail::derived_cast(exec),
+                   DocumentPositionWork<Offsets<Int>, element_of<Out>>{documents, tail, with_tail, length, line(out)});
 }
 
 }  // namespace detail

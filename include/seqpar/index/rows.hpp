@@ -407,8 +407,7 @@ Status check_build_rows(Ids&& ids, const PlaceholderRules& rules, Rows&& rows, B
     if (status.ok()) status = check_overlap(bank_view, 2, stream.ids, stream.valid, count_view);
     if (status.ok()) status = check_overlap(count_view, 4, stream.ids, stream.valid);
     if (!status.ok() || !is_host_exec<D>) return status;
-    return check_row_range(row_job(stream, rules, row_view, bank_view), first_rows(rules),
-                                   rules.banks());
+    return check_row_range(row_job(stream, rules, row_view, bank_view), first_rows(rules), rules.banks());
 }
 
 }  // namespace detail

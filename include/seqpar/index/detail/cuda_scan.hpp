@@ -150,8 +150,7 @@ struct WriteItem {
 };
 
 template <std::size_t Banks, CudaExec D, class V, class M>
-void scan_rows_of(const D& exec, const ExpandJob<V, M>& job, const PlaceholderRules& rules,
-                  const Line<std::int64_t>&) {
+void scan_rows_of(const D& exec, const ExpandJob<V, M>& job, const PlaceholderRules& rules, const Line<std::int64_t>&) {
     using Tokens = std::remove_cvref_t<decltype(job.tokens)>;
     scan_tokens(exec, job.total(), CountToken<Banks, Tokens>{job.tokens},
                 WriteItem<Banks, ExpandJob<V, M>>{job, rules.banks(), job.total(), sink_of(exec)}, BankCounts<Banks>{},
