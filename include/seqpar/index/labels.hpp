@@ -79,17 +79,14 @@ private:
         return value < s.first ? s.first : value > s.last ? s.last : value;
     }
     SEQPAR_HD void copy(const Line<T>& to, std::int64_t sample, std::int64_t first, std::int64_t last) const {
-#if !defined(__CUDA_ARCH__)
         if constexpr (StridedTensor<In> && std::is_same_v<typename In::value_type, T>) {
             const auto from = sample_line(in, sample);
-            if (to.stride == 1 && from.stride == 1) {
-                if (first < last)
-                    std::memcpy(to.data + first, from.data + first + by,
-                                static_cast<std::size_t>(last - first) * sizeof(T));
+            if (to.stride == 1 && from.stride == 1 && last - first > 1) {
+                std::memcpy(to.data + first, from.data + first + by,
+                            static_cast<std::size_t>(last - first) * sizeof(T));
                 return;
             }
         }
-#endif
         for (std::int64_t i = first; i < last; ++i)
             to[i] = static_cast<T>(entry(in, sample, i + by));
     }

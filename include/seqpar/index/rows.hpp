@@ -187,8 +187,12 @@ struct RowJob {
         if constexpr (!std::is_same_v<M, NoArray>) {
             if (!static_cast<bool>(entry(reader.stream.valid, at.sample, at.first))) return -1;
         }
-        const int rule = rules.find(entry(reader.stream.ids, at.sample, at.first));
-        return rule < 0 ? -1 : rules.banks[rule];
+        // Every index known when it is compiled: otherwise each thread makes itself a copy of the rules in local memory.
+        const auto id = entry(reader.stream.ids, at.sample, at.first);
+        int bank = -1;
+        for (int rule = 0; rule < max_rules; ++rule)
+            bank = rule < rules.count && id == rules.ids[rule] ? rules.banks[rule] : bank;
+        return bank;
     }
 
     // Tokens are numbered sample by sample.

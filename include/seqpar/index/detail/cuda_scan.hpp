@@ -114,8 +114,9 @@ struct WriteRow {
         entry(job.rows, sample, token) = static_cast<std::int32_t>(row);
         if constexpr (Job::with_banks) entry(job.banks, sample, token) = bank;
         if (counts.data != nullptr && i == total - 1) {
-            for (int k = 0; k < banks; ++k)
-                counts[k] = next.bank[k] - first.bank[k] + (k == bank ? 1 : 0);
+            for (int k = 0; k < static_cast<int>(Banks); ++k) {
+                if (k < banks) counts[k] = next.bank[k] - first.bank[k] + (k == bank ? 1 : 0);
+            }
         }
     }
 };
