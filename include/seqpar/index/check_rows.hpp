@@ -261,7 +261,7 @@ template <detail::RowNumbers Rows, class Banks = NoArray, class Valid = NoArray,
 // The same under an exec: thrown on a host, and on CUDA reported, so that `exec` is reporting(…) of one with an allocator: the
 // same Status, in the sink, but for shapes, which are thrown. Arrays and the offsets in `info` lie where exec reads, and stay
 // until it has. Not taken for granted by a device's gathers: before a backward by Store or Add, whose rows must differ.
-// Synchronises: never. Allocates: on CUDA never; scratch: check_rows_scratch_bytes. Launches: 3. Reads offsets on: exec's device.
+// Synchronises: never. Allocates: on CUDA never; scratch: check_rows_scratch_bytes. Launches: on CUDA 3. Reads offsets on: exec's device.
 template <class D, detail::RowNumbers Rows, class Banks = NoArray, class Valid = NoArray, class Cu = NoArray,
           class Real = NoArray>
 void check_rows(const detail::ExecBase<D>& exec, Rows&& rows, Banks&& banks, std::span<const BankInfo> info,

@@ -186,7 +186,7 @@ void expanded_offsets(Ids&& ids, const PlaceholderRules& rules, std::span<const 
 // Errors, before anything is written: items and placeholders of unlike number (row_count: bank, items, placeholders), lengths and
 // overlap (Status::array: 0 ids, 1 out_ids, 2 rows, 3 banks, 4 sources), a row that int32 does not hold, several banks without `banks`.
 // The same result under every exec, where on a device counts, lengths and rows are only known, and reported, as it runs: no output is
-// written past its end. Synchronises: never. Allocates: never; scratch on CUDA: build_rows_scratch_bytes. Launches: 2, one scan (none
+// written past its end. Synchronises: never. Allocates: never; scratch on CUDA: build_rows_scratch_bytes. Launches: on CUDA 2, one scan (none
 // for empty work). Reads offsets on: exec's device.
 template <class D, class Ids, class OutIds, class Rows, class Banks = NoArray, class Sources = NoArray>
     requires TokenStream<Ids>

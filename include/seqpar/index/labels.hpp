@@ -143,7 +143,7 @@ concept ShiftableTo = Tensor<In> && WritableTensor<Out> && requires {
 // `ignore` has no default; trainers that have no such value give a DocumentEnd in its place (and those that shift across
 // documents give no offsets). Errors, before anything is written: illegal offsets, another shape of `out`, an `ignore`
 // that does not convert exactly, overlap (not in place). Status::array: 0 is `in` and the offsets, 1 `out`.
-// Synchronises: never. Allocates: never. Launches: 1 (none for empty work). Reads offsets on: exec's device.
+// Synchronises: never. Allocates: never. Launches: on CUDA 1, none for empty work. Reads offsets on: exec's device.
 template <class D, class In, BorrowedOffsets R, class F, class Out>
     requires ShiftableTo<In, Out>
 void shift_labels(const detail::ExecBase<D>& exec, In&& in, R&& cu_seqlens, std::int64_t by, const F& ignore,

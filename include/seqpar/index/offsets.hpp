@@ -62,7 +62,7 @@ struct MergeWork {
 // (docs/design.md, B and G; packed(Contiguous{}, …) where documents need only divide by ranks). Shape: out [documents + 1],
 // int32 or int64; empty documents and repeated last offsets stay. Errors, before anything is written: an illegal layout (so
 // every document's length divides), another length of `out`, offsets that do not fit it, overlap. Synchronises: never.
-// Allocates: never. Launches: 1. Reads offsets on: exec's device.
+// Allocates: never. Launches: on CUDA 1. Reads offsets on: exec's device.
 template <class D, LayoutPolicy P, OffsetInteger Int, IndexArray Out>
 void local_offsets(const detail::ExecBase<D>& exec, const Packed<P, Int>& layout, Out&& out) {
     const Offsets<Int> cu_seqlens = layout.cu_seqlens();

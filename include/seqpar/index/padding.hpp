@@ -123,7 +123,7 @@ concept OffsetsFor = BorrowedOffsets<R> || (OffsetArray<R> && HostExec<D>);
 // it passes 32 bits; under a CUDA exec nothing: there it is the last entry of `out`. Shapes: cu_seqlens [documents + 1] of int32
 // or int64, out the same. Errors, before anything is written: illegal offsets, a multiple below 1, a sum that does not fit 64
 // bits (not seen on a device) or `out`'s type (`index` is the document), overlap. A sequential sum on the calling thread under
-// every host exec. Synchronises: never. Allocates: never; scratch on CUDA: padded_offsets_scratch_bytes. Launches: 2, one scan.
+// every host exec. Synchronises: never. Allocates: never; scratch on CUDA: padded_offsets_scratch_bytes. Launches: on CUDA 2, one scan.
 // Reads offsets on: exec's device.
 template <class D, class R, IndexArray Out>
     requires detail::OffsetsFor<R, D>
@@ -137,7 +137,7 @@ auto padded_offsets(const detail::ExecBase<D>& exec, R&& cu_seqlens, std::int64_
 // The documents stay as they are and the sequence grows at its end to `length`; `tail` says who owns the growth, see Tail. Last
 // offsets that repeat (fixed capacity) move together, so that the growth goes to the last document that is not empty. Shapes: out
 // [documents + 1], with Tail::own_document [documents + 2], also where the tail is empty. Errors: as above, and a sequence that is
-// longer than `length`. Synchronises: never. Allocates: never. Launches: 1. Reads offsets on: exec's device.
+// longer than `length`. Synchronises: never. Allocates: never. Launches: on CUDA 1. Reads offsets on: exec's device.
 template <class D, class R, IndexArray Out>
     requires detail::OffsetsFor<R, D>
 void extended_offsets(const detail::ExecBase<D>& exec, R&& cu_seqlens, std::int64_t length, Tail tail, Out&& out) {

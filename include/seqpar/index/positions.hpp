@@ -111,7 +111,7 @@ void write_document_positions(const ExecBase<D>& exec, Offsets<Int> documents, T
 // out[t] = layout.position(rank, t): what `rank` holds, by position on the padded sequence axis.
 // Shape: out [slots(rank)], int32 or int64. Errors, before anything is written: an illegal layout, a rank outside the
 // group, another length of `out`, positions that do not fit its type (any position of the sequence, so all ranks
-// agree). Synchronises: never. Allocates: never. Launches: 1 (none for empty work). Reads offsets on: exec's device.
+// agree). Synchronises: never. Allocates: never. Launches: on CUDA 1, none for empty work. Reads offsets on: exec's device.
 template <class D, Layout L, IndexArray Out>
 void positions(const detail::ExecBase<D>& exec, const L& layout, int rank, Out&& out) {
     detail::write_slots<false>(exec, layout, rank, out);
@@ -127,8 +127,8 @@ void sources(const detail::ExecBase<D>& exec, const L& layout, int rank, Out&& o
 // out[p] = p - cu_seqlens[document of p]: positions counted from 0 inside each document, over the whole sequence.
 // Shape: out [S], int32 or int64; cu_seqlens [documents + 1], and its last entry is S. Pads inside a document count on:
 // for pads with position 0 number the unpadded sequence and shard that with fill 0. Errors, before anything is written:
-// illegal offsets, numbers that do not fit, overlap. Synchronises: never. Allocates: never. Launches: 1 (none for empty
-// work). Reads offsets on: exec's device.
+// illegal offsets, numbers that do not fit, overlap. Synchronises: never. Allocates: never. Launches: on CUDA 1, none for empty
+// work. Reads offsets on: exec's device.
 template <class D, BorrowedOffsets R, IndexArray Out>
 void document_positions(const detail::ExecBase<D>& exec, R&& cu_seqlens, Out&& out) {
     detail::write_document_positions(exec, offsets(std::forward<R>(cu_seqlens)), Tail::nobody, false, out);

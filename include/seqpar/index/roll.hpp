@@ -78,8 +78,8 @@ void roll(const ExecBase<D>& exec, const L& layout, int rank, const Documents& d
 // Positions after the last offset belong to nobody and get -1. Positions are those of the padded axis. The move is
 // a gather of the whole array by this index, or on each rank an exchange of what its shard lacks. Shape: out
 // [slots(rank)], int32 or int64; cu_seqlens [documents + 1]. Source: docs/design.md; Megatron-Core's roll_tensor.
-// Errors: those of positions, illegal offsets, overlap. Synchronises: never. Allocates: never. Launches: 1 (none for empty
-// work). Reads offsets on: exec's device.
+// Errors: those of positions, illegal offsets, overlap. Synchronises: never. Allocates: never. Launches: on CUDA 1, none for empty
+// work. Reads offsets on: exec's device.
 template <class D, Layout L, BorrowedOffsets R, IndexArray Out>
 void roll_index(const detail::ExecBase<D>& exec, const L& layout, int rank, R&& cu_seqlens, std::int64_t by,
                 Out&& out) {

@@ -426,7 +426,7 @@ Status check_build_rows(Ids&& ids, const PlaceholderRules& rules, Rows&& rows, B
 // rows, 2 banks, 3 valid, 4 counts), overlap, several banks without `banks`, a placeholder that the ids' type does not
 // hold, a row that int32 does not hold (there `array` is the bank and `index` the token). One pass under an exec of one
 // thread, else a count, a sum over at most 256 blocks and a pass: the same result under each. Synchronises: never.
-// Allocates: never; scratch on CUDA: build_rows_scratch_bytes. Launches: 2, one scan (none for empty work, but a memset of counts).
+// Allocates: never; scratch on CUDA: build_rows_scratch_bytes. Launches: on CUDA 2, one scan (none for empty work, but a memset of counts).
 // On a device rows that int32 does not hold become -1, and are reported. Reads offsets on: none.
 template <class D, class Ids, class Rows, class Banks = NoArray, class Counts = NoArray>
     requires RowsOf<Rows, Ids, Banks, Counts>
