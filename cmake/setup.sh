@@ -2,7 +2,9 @@
 # setup.sh PURPOSE... - installs what building seqpar needs and this machine lacks; does nothing, and asks no network,
 # where everything is there. The one place that installs; tests/run.sh, examples/run.sh and bench/run.sh call it.
 #
-# PURPOSE: base (compiler, CMake, Ninja, CCCL headers; always included), tests, examples, bench, clang, cccl-newest
+# PURPOSE: base (compiler, CMake, Ninja, CCCL headers; always included), tests, examples, bench, clang, cccl-newest,
+# sass (cuobjdump and nvdisasm, where there is an nvcc; without them one test is left out, so that it is no error where
+# they cannot be had)
 #
 # Debian's packages come from apt (as root, or through sudo); the CCCL headers, where there is no CUDA toolkit, from pip
 # into a folder of their own under build/packages/. The system's Python is never touched.
@@ -39,7 +41,7 @@ reason() {
     g++) echo 'the C++ compiler' ;;
     cmake) echo 'configures the build (3.25 or newer)' ;;
     ninja-build) echo 'runs the build' ;;
-    python3-venv) echo 'fetches the CCCL headers from PyPI into build/packages' ;;
+    python3-venv) echo 'fetches what comes from PyPI into build/packages' ;;
     doctest-dev) echo 'the test framework' ;;
     nlohmann-json3-dev) echo 'reads JSON' ;;
     libtbb-dev) echo 'a parallel Thrust system that the tests run under' ;;
@@ -118,6 +120,27 @@ fetch_cccl() { # NAME VERSION
   ln -sfn "$prefix" "$packages_dir/$1"
 }
 
+# --- what reads machine code ------------------------------------------------------------------------------------------
+# build/packages/sass is then a prefix that holds bin/cuobjdump and bin/nvdisasm.
+sass=0
+have_sass() {
+  { have_command cuobjdump && have_command nvdisasm; } || [ -x "$packages_dir/sass/bin/cuobjdump" ]
+}
+fetch_sass() {
+  local version=13.2.86 venv=sass-venv prefix
+  echo "Fetching cuobjdump and nvdisasm $version with pip, into build/packages/"
+  mkdir -p "$packages_dir"
+  rm -rf "${packages_dir:?}/$venv"
+  if python3 -m venv "$packages_dir/$venv" &&
+    "$packages_dir/$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps \
+      "nvidia-cuda-cuobjdump==$version" "nvidia-cuda-nvdisasm==$version"; then
+    prefix=$(cd "$packages_dir" && compgen -G "$venv/lib/python3*/site-packages/nvidia/cu13")
+    ln -sfn "$prefix" "$packages_dir/sass"
+  else
+    echo 'They cannot be had here: the test of the machine code is left out.'
+  fi
+}
+
 # ----------------------------------------------------------------------------------------------------------------------
 wanted=(g++ cmake ninja-build)
 fetches=() # NAME VERSION of each
@@ -130,6 +153,7 @@ for purpose; do
     bench) wanted+=(libbenchmark-dev) ;;
     clang) wanted+=(clang-16 libomp-16-dev libclang-rt-16-dev) ;;
     cccl-newest) fetches+=(cccl-newest 13.3.5.0.6) ;;
+    sass) if have_command nvcc && ! have_sass; then sass=1; fi ;;
     *)
       echo "setup.sh: no such purpose: $purpose" >&2
       exit 2
@@ -142,7 +166,7 @@ while [ $# != 0 ]; do
   if ! have_cccl "$1" "$2"; then fetches+=("$1" "$2"); fi
   shift 2
 done
-if [ ${#fetches[@]} != 0 ]; then wanted+=(python3-venv); fi
+if [ ${#fetches[@]} != 0 ] || [ $sass = 1 ]; then wanted+=(python3-venv); fi
 
 install_packages "${wanted[@]}"
 set -- "${fetches[@]}"
@@ -150,3 +174,4 @@ while [ $# != 0 ]; do
   fetch_cccl "$1" "$2"
   shift 2
 done
+if [ $sass = 1 ]; then fetch_sass; fi

@@ -12,11 +12,11 @@ if [ "${1:-}" = --preset ]; then
   shift 2
 fi
 case $preset in
-  default) needs=(tests examples bench) ;;
+  default) needs=(tests examples bench sass) ;;
   clang) needs=(tests examples clang) ;;
   sanitize) needs=(tests examples clang cccl-newest) ;;
   thread) needs=(tests clang) ;;
-  cuda-all) needs=(tests) ;;
+  cuda-all) needs=(tests sass) ;;
   *)
     echo "tests/run.sh: no such preset: $preset (see the head of this file)" >&2
     exit 2

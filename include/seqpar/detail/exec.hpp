@@ -11,6 +11,12 @@
 #include <cstdint>
 #include <type_traits>
 
+namespace seqpar {
+
+namespace thrust = THRUST_NS_QUALIFIER;  // a project may wrap it into a namespace of its own
+
+}  // namespace seqpar
+
 namespace seqpar::detail {
 
 // An argument of every call that a later header may overload (the CUDA one): its namespace is where the overload is found.

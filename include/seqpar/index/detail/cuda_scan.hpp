@@ -16,6 +16,8 @@ namespace seqpar {
 
 namespace detail {
 
+namespace cub = CUB_NS_QUALIFIER;  // a project may wrap it into a namespace of its own
+
 template <class D>
 inline constexpr bool has_allocator = false;
 template <class A, template <class> class Base>
