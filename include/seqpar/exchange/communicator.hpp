@@ -15,49 +15,68 @@
 namespace seqpar {
 
 // What the elements of a message are. Bytes carry any other type, but cannot be reduced.
-enum class DataType : unsigned char { bytes, i8, u8, i32, u32, i64, u64, f16, bf16, f32, f64 };
+enum class DataType : unsigned char {
+    bytes,
+    int8,
+    uint8,
+    int32,
+    uint32,
+    int64,
+    uint64,
+    float16,
+    bfloat16,
+    float32,
+    float64,
+};
 
 enum class Reduction : unsigned char { sum, max };
 
-[[nodiscard]] SEQPAR_HD constexpr std::int64_t bytes_of(DataType type) {
-    switch (type) {
-        case DataType::bytes:
-        case DataType::i8:
-        case DataType::u8: return 1;
-        case DataType::f16:
-        case DataType::bf16: return 2;
-        case DataType::i32:
-        case DataType::u32:
-        case DataType::f32: return 4;
-        case DataType::i64:
-        case DataType::u64:
-        case DataType::f64: return 8;
-    }
-    return 0;
-}
-
 namespace detail {
+
+struct DataTypeFacts {
+    const char* name;
+    int bytes;
+};
+SEQPAR_HD constexpr DataTypeFacts facts_of(DataType type) {
+    switch (type) {
+        case DataType::bytes: return {"bytes", 1};
+        case DataType::int8: return {"int8", 1};
+        case DataType::uint8: return {"uint8", 1};
+        case DataType::int32: return {"int32", 4};
+        case DataType::uint32: return {"uint32", 4};
+        case DataType::int64: return {"int64", 8};
+        case DataType::uint64: return {"uint64", 8};
+        case DataType::float16: return {"float16", 2};
+        case DataType::bfloat16: return {"bfloat16", 2};
+        case DataType::float32: return {"float32", 4};
+        case DataType::float64: return {"float64", 8};
+    }
+    return {"unknown", 0};
+}
 
 template <class T>
 constexpr DataType number_type() {
     if constexpr (std::is_same_v<T, bf16>) {
-        return DataType::bf16;
+        return DataType::bfloat16;
     } else if constexpr (std::is_same_v<T, f16>) {
-        return DataType::f16;
+        return DataType::float16;
     } else if constexpr (std::is_floating_point_v<T> && sizeof(T) <= 8) {
-        return sizeof(T) == 8 ? DataType::f64 : DataType::f32;
+        return sizeof(T) == 8 ? DataType::float64 : DataType::float32;
     } else if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool> && sizeof(T) == 1) {
-        return std::is_signed_v<T> ? DataType::i8 : DataType::u8;
+        return std::is_signed_v<T> ? DataType::int8 : DataType::uint8;
     } else if constexpr (std::is_integral_v<T> && sizeof(T) == 4) {
-        return std::is_signed_v<T> ? DataType::i32 : DataType::u32;
+        return std::is_signed_v<T> ? DataType::int32 : DataType::uint32;
     } else if constexpr (std::is_integral_v<T> && sizeof(T) == 8) {
-        return std::is_signed_v<T> ? DataType::i64 : DataType::u64;
+        return std::is_signed_v<T> ? DataType::int64 : DataType::uint64;
     } else {
         return DataType::bytes;
     }
 }
 
 }  // namespace detail
+
+[[nodiscard]] SEQPAR_HD constexpr std::int64_t bytes_of(DataType type) { return detail::facts_of(type).bytes; }
+[[nodiscard]] SEQPAR_HD constexpr const char* name(DataType type) { return detail::facts_of(type).name; }
 
 // The DataType of a number, or bytes where there is none (std::byte, 16-bit integers, types of other libraries).
 template <class T>
@@ -76,8 +95,8 @@ struct NoStream {};
 // A value that stands for this rank's place in a group. Its verbs are collectives of the group (send and recv: of two ranks).
 //
 //     auto group = comm.group();
-//     comm.send(group, mine, count, DataType::f32, next, stream);
-//     comm.recv(group, theirs, count, DataType::f32, previous, stream);
+//     comm.send(group, mine, count, DataType::float32, next, stream);
+//     comm.recv(group, theirs, count, DataType::float32, previous, stream);
 //     group.close();
 //
 // - What is called with a group guard runs together, when close() is called: the order of verbs between guards is free of
@@ -89,7 +108,7 @@ struct NoStream {};
 //   caller's own part of `to`. all_to_all_v: part r of `from`, of send_counts[r] elements, goes to rank r, and of
 //   receive_counts[r] comes from it. reduce_scatter: `from` has a part for each rank, as `to` of all_gather; `to` gets the own
 //   part reduced over ranks. all_reduce: `from` may be `to`. Other overlaps are illegal. Sums and maxima are made in the type.
-// - spans of counts have size() entries and are read in the call. The order in which floats are added is the engine's.
+// - Spans of counts have size() entries and are read in the call. The order in which floats are added is the engine's.
 // - A communicator that cannot reduce host memory has also max_of_host(std::span<std::int64_t>, Stream), a collective that
 //   replaces each value by its maximum over ranks and waits for it; throw_together (errors.hpp) calls it.
 template <class C>
