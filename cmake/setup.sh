@@ -2,11 +2,11 @@
 # setup.sh PURPOSE... - installs what building seqpar needs and this machine lacks; does nothing, and asks no network,
 # where everything is there. The one place that installs; tests/run.sh, examples/run.sh and bench/run.sh call it.
 #
-# PURPOSE: base (compiler, CMake, Ninja, CCCL headers; always included), tests, examples, bench, mpi, nccl (only where there is an
-# nvcc), clang, cccl-newest
+# PURPOSE: base (compiler, CMake, Ninja, CCCL headers; always included), tests, examples, bench, mpi, nccl (only where
+# there is an nvcc), clang, cccl-newest
 #
-# Debian's packages come from apt (as root, or through sudo); NCCL, and the CCCL headers where there is no CUDA toolkit, from
-# pip into folders of their own under build/packages/. The system's Python is never touched.
+# Debian's packages come from apt (as root, or through sudo); NCCL, and the CCCL headers where there is no CUDA toolkit,
+# from pip into folders of their own under build/packages/. The system's Python is never touched.
 set -euo pipefail
 
 root=$(cd "$(dirname "$0")/.." && pwd)

@@ -3,8 +3,8 @@
 #
 # NAME is a preset of CMakePresets.json: default, clang, sanitize, thread, cuda-all. ARGs go to ctest:
 # tests/run.sh -R layout, tests/run.sh -V.
-# SEQPAR_TEST_LAUNCHER, SEQPAR_NCCL_TEST_LAUNCHER in the environment: programs that run the device tests and those of NCCL
-# (see CMakeLists.txt).
+# SEQPAR_TEST_LAUNCHER, SEQPAR_NCCL_TEST_LAUNCHER in the environment: programs that run the device tests and those of
+# NCCL (see CMakeLists.txt).
 set -euo pipefail
 
 preset=default
