@@ -90,11 +90,9 @@ private:
         std::vector<BoardMessage> messages;
         for (const Step<NoStream>& step : steps) {
             for (int to = 0; to < ranks_; ++to) {
-                const bool sends = step.kind == StepKind::send         ? to == step.peer
-                                   : step.kind == StepKind::reduce     ? to == step.peer && to != rank
-                                   : step.kind == StepKind::all_reduce ? to != rank
-                                                                       : false;
-                if (sends) messages.push_back({step, to});
+                const bool named = step.kind == StepKind::all_reduce || to == step.peer;
+                if (named && (step.kind == StepKind::send || (step.kind != StepKind::receive && to != rank)))
+                    messages.push_back({step, to});
             }
         }
         return messages;
@@ -123,12 +121,14 @@ private:
             take(lock, rank, step.peer, step, step.to, false);
         } else if (step.kind == StepKind::all_reduce || (step.kind == StepKind::reduce && step.peer == rank)) {
             result.resize(static_cast<std::size_t>(step.count * bytes_of(step.type)));
-            for (int from = 0; from < ranks_ && failure_.empty();
-                 ++from) {  // in order of rank: the same sums everywhere
+            // In order of rank: the same sums everywhere.
+            for (int from = 0; from < ranks_ && failure_.empty(); ++from) {
                 if (from != rank) {
                     take(lock, rank, from, step, result.data(), from > 0);
                 } else {
+                    lock.unlock();
                     put(step, step.from, result.data(), from > 0);
+                    lock.lock();
                 }
             }
         }
