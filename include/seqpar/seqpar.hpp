@@ -49,3 +49,6 @@
 #include <seqpar/balance/hybrid.hpp>
 #include <seqpar/balance/items.hpp>
 #include <seqpar/balance/plans.hpp>
+
+#include <seqpar/exchange/communicator.hpp>
+#include <seqpar/exchange/errors.hpp>
