@@ -64,7 +64,7 @@ public:
         for (std::size_t i = 0; i < steps.size() && failure_.empty(); ++i)
             receive(lock, rank, steps[i], results[i]);
         for (const BoardMessage& message : posted)
-            wait(lock, rank, message.to, Taken{message});
+            wait(lock, rank, message.to, &message);
         // A failure stops further use of what was posted here; what is in use still is waited for.
         for (const BoardMessage& message : posted) {
             while (message.state == BoardMessage::State::in_use)
@@ -78,15 +78,6 @@ public:
     }
 
 private:
-    struct Taken {
-        const BoardMessage& message;
-        bool operator()() const { return message.state == BoardMessage::State::taken; }
-    };
-    struct NotEmpty {
-        const std::deque<BoardMessage*>& queue;
-        bool operator()() const { return !queue.empty(); }
-    };
-
     static std::size_t index(int rank) { return static_cast<std::size_t>(rank); }
     std::deque<BoardMessage*>& queue(int from, int to) { return queues_[index(from) * index(ranks_) + index(to)]; }
 
@@ -109,17 +100,20 @@ private:
         return messages;
     }
 
-    // Until done() or a failure, which it may find itself: a peer that is gone, or the time limit.
-    template <class Done>
-    void wait(std::unique_lock<std::mutex>& lock, int rank, int peer, const Done& done) {
+    // Until peer has sent something, or taken `message` if there is one, or a failure; which may be that it is gone, or the time.
+    void wait(std::unique_lock<std::mutex>& lock, int rank, int peer, const BoardMessage* message = nullptr) {
+        const auto& received = queue(peer, rank);
         const auto until = std::chrono::steady_clock::now() + time_limit_;
-        while (failure_.empty() && !done()) {
+        while (failure_.empty() &&
+               (message != nullptr ? message->state != BoardMessage::State::taken : received.empty())) {
             const bool gone = presence_[index(peer)] == Presence::gone;
-            if (gone || (changed_.wait_until(lock, until) == std::cv_status::timeout && failure_.empty() && !done())) {
-                return fail(
-                    "rank " + std::to_string(rank) + " waits for rank " + std::to_string(peer) +
-                    (gone ? ", which has left" : " for longer than " + std::to_string(time_limit_.count()) + " ms"));
+            if (!gone && std::chrono::steady_clock::now() < until) {
+                changed_.wait_until(lock, until);
+                continue;
             }
+            return fail(
+                "rank " + std::to_string(rank) + " waits for rank " + std::to_string(peer) +
+                (gone ? ", which has left" : " for longer than " + std::to_string(time_limit_.count()) + " ms"));
         }
     }
 
@@ -144,7 +138,7 @@ private:
     void take(std::unique_lock<std::mutex>& lock, int rank, int from, const Step<NoStream>& step, void* to,
               bool reduces) {
         std::deque<BoardMessage*>& messages = queue(from, rank);
-        wait(lock, rank, from, NotEmpty{messages});
+        wait(lock, rank, from);
         if (!failure_.empty()) return;
         BoardMessage& message = *messages.front();
         const Step<NoStream>& sent = message.step;
