@@ -220,14 +220,18 @@ void prove_commutes(const Batch& batch, const Prepared& whole, const Layout& lay
 // The adjoint of the gather takes every bank row back out of the embeddings that the ranks hold.
 void rebuild_banks(const Batch& batch, SplitResult& result) {
     const std::int64_t width = batch.image.width;
-    result.image_bank.resize(batch.image.bytes.size());
-    result.video_bank.resize(batch.video.bytes.size());
-    const auto banks = sp::banks(sp::tensor(result.image_bank.data(), batch.image.rows, width),
-                                 sp::tensor(result.video_bank.data(), batch.video.rows, width));
+    std::vector<sp::bf16> image(batch.image.bytes.size());  // a gradient is no byte; each value is one that a byte holds
+    std::vector<sp::bf16> video(batch.video.bytes.size());
+    const auto banks = sp::banks(sp::tensor(image.data(), batch.image.rows, width),
+                                 sp::tensor(video.data(), batch.video.rows, width));
     for (const RankData& mine : result.ranks) {
         sp::VisionGather{}.backward(thrust::seq, sp::tensor(mine.embeddings.data(), mine.slots(), width),
                                     sp::row_array(mine.row, mine.bank), sp::no_gradient, banks, sp::Store{});
     }
+    for (const sp::bf16 value : image)
+        result.image_bank.push_back(static_cast<std::uint8_t>(static_cast<float>(value)));
+    for (const sp::bf16 value : video)
+        result.video_bank.push_back(static_cast<std::uint8_t>(static_cast<float>(value)));
     prove(result.image_bank == batch.image.bytes && result.video_bank == batch.video.bytes, result,
           text("all ", batch.image.rows, " image rows and ", batch.video.rows,
                " video rows come back from the ranks' embeddings, bit for bit"));

@@ -7,7 +7,7 @@
 #include <seqpar/layout/packed.hpp>
 #include <seqpar/layout/padded.hpp>
 #include <seqpar/layout/zigzag.hpp>
-#include <seqpar/move/vision_gather.hpp>
+#include <seqpar/move/levels.hpp>
 
 #include <thrust/execution_policy.h>
 
@@ -60,6 +60,20 @@ void compare(Random& random, const L& layout, const std::array<std::int64_t, M>&
         VisionGather{}(thrust::seq, to, row_array(shard(rows.row.view(), rank), shard(rows.bank.view(), rank)),
                        banks(bank[0].view(), bank[1].view()), to);
         test::require_same_bits(out.memory, expected.memory);
+        // Duplicates are summed, and rows listed, as from the rows written out.
+        auto lazily = bank;
+        auto written_out = bank;
+        std::vector<std::int32_t> lazy_list(static_cast<std::size_t>(4 * layout.slots(rank))), list = lazy_list;
+        const auto run = [&](const auto& local_rows, auto& d_banks, auto& rows_found) {
+            VisionGather{}.backward(thrust::seq, to, local_rows, no_gradient,
+                                    banks(d_banks[0].view(), d_banks[1].view()), Summed<Add>{});
+            compact(thrust::seq, local_rows, only_banks({1}), no_array, rows_found);
+        };
+        run(row_array(shard(rows.row.view(), rank), shard(rows.bank.view(), rank)), lazily, lazy_list);
+        run(row_array(local.row.view(), local.bank.view()), written_out, list);
+        for (std::size_t b = 0; b < 2; ++b)
+            test::require_same_bits(lazily[b].memory, written_out[b].memory);
+        REQUIRE(lazy_list == list);
     }
 }
 

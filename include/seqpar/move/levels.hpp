@@ -24,28 +24,50 @@ template <class First, class... Rest>
     return list;
 }
 
+namespace detail {
+
+// What add_rows and select give to gather_rows: h or out, and levels.
+struct MakeAddRows {
+    template <class T, class B, std::size_t N, std::size_t L>
+    AddRows<T, B, N, L> operator()(const VectorArray<T>& h, const LevelList<const B, N, L>& levels) const {
+        return {h, levels};
+    }
+};
+struct MakeSelect {
+    template <class T, class B, std::size_t N>
+    Forward<T, B, N> operator()(const VectorArray<T>& out, const LevelList<const B, N, 1>& level) const {
+        return {out, level.level[0], out, false, true};
+    }
+};
+
+template <bool Checked, class D, class X, class R, class B, class Make>
+void run_levels(const D& exec, X& array, const R& rows, B& levels, const Make& make) {
+    using Element = element_of<X>;
+    const auto tokens = token_rows(rows);
+    static_assert(decltype(tokens.rows)::axes + 1 == axes_of<X>, "rows have the vectors' axes without the last");
+    const auto vectors = vector_array(array, 0);
+    const auto list = read_levels(level_list(levels));
+    static_assert(rounds_to<Element, typename std::remove_const_t<decltype(list)>::element>,
+                  "a level's type would be cut off in the vectors'");
+    bool in_place = false;
+    throw_if_bad(check_tokens(tokens, vectors, vectors.width, 0));
+    throw_if_bad(check_in_place(vectors, vectors, in_place, 0));
+    throw_if_bad(check_levels(list, vectors));
+    if constexpr (Checked && is_host_exec<D>) throw_if_bad(check_rows_in_banks(tokens, list.level[0], false));
+    gather_rows(Dispatch{}, exec, tokens, make(vectors, list),
+                vectors.width * static_cast<std::int64_t>(sizeof(Element)));
+}
+
+}  // namespace detail
+
 // h[i] += level[rows[i]] for one level or levels(…), in their order; text and tokens of banks without level stay as they are. A
 // level's type is converted to h's first, and each addition rounds once, so levels(a, b) gives what a and then b gives, but h is
 // read and written once. Shapes: h […, H], rows as for VisionGather, levels [V, H]. `Checked`: whether row numbers are looked at
 // first. Errors, before anything is written: shapes, levels of unlike length, memory shared with h, a bank or row out of range.
-// Synchronises: never. Allocates: never. Launches: none on a host. Reads offsets on: exec's device (of a sharded row array).
+// Contract line: as VisionGather; all levels are one launch.
 template <bool Checked = true, class D, WritableTensor H, class R, class B>
 void add_rows(const detail::ExecBase<D>& exec, H&& h, const R& rows, B&& levels) {
-    using Element = element_of<H>;
-    const auto tokens = detail::token_rows(rows);
-    static_assert(decltype(tokens.rows)::axes + 1 == axes_of<H>, "rows have h's axes without the last");
-    const auto vectors = detail::vector_array(h, 0);
-    const auto list = detail::read_levels(detail::level_list(levels));
-    static_assert(detail::rounds_to<Element, typename std::remove_const_t<decltype(list)>::element>,
-                  "a level's type would be cut off in h's");
-    bool in_place = false;
-    throw_if_bad(detail::check_tokens(tokens, vectors, vectors.width, 0));
-    throw_if_bad(detail::check_in_place(vectors, vectors, in_place, 0));
-    throw_if_bad(detail::check_levels(list, vectors));
-    if constexpr (Checked && detail::is_host_exec<D>)
-        throw_if_bad(detail::check_rows_in_banks(tokens, list.level[0], false));
-    gather_rows(detail::Dispatch{}, thrust::detail::derived_cast(exec), tokens, detail::add_rows_op(vectors, list),
-                vectors.width * static_cast<std::int64_t>(sizeof(Element)));
+    detail::run_levels<Checked>(thrust::detail::derived_cast(exec), h, rows, levels, detail::MakeAddRows{});
 }
 
 // The adjoint: row rows[i] of every level gets d_h[i], by `mode` as in VisionGather's backward. h's own gradient is d_h, which is
@@ -166,7 +188,7 @@ CompactJob<Tokens, M> compact_job(Tokens tokens, BankSet wanted, const VectorArr
 // Its arrays as they came, to compare their shapes and memory; whether there is room is seen where exec runs.
 template <class D, class Job, class R, class Mask, class Out, class Banks, class Count>
 Status compact_status(const Job& job, const R& rows, const Mask& mask, const Out& out_rows, const Banks& out_banks,
-                     const Count& count) {
+                      const Count& count) {
     const std::int64_t capacity = out_rows.extent(0);
     for (int i = 0; i < job.mask.axes; ++i) {
         if (job.mask.extents[i] != job.tokens.rows.extent(i))
@@ -197,7 +219,9 @@ Status compact_status(const Job& job, const R& rows, const Mask& mask, const Out
 // of the local stream, where the mask's tokens stand in the same order. A rank owns B separate ranges of the samples' rows, so
 // there is no one range. Entries past the last are -1. Shapes: mask as rows, any integers or bool; out_rows, out_banks int32 [n],
 // n at least the number of tokens meant; count int64 [1], that number. no_array leaves out mask, out_banks or count.
-// Errors, before anything is written: shapes (Status::array: 1 mask, 2 rows, 3 banks, 4 count), overlap. Contract line: as add_rows.
+// Errors, before anything is written: shapes (Status::array: 1 mask, 2 rows, 3 banks, 4 count), overlap. Contract
+// line: as VisionGather, but on CUDA in 3 launches, with compact_scratch_bytes(…) from exec's allocator; too small an out_rows is then
+// found as it is written, and reported.
 template <class D, class R, class Mask, IndexArray Out, class Banks = NoArray, class Count = NoArray>
 void compact(const detail::ExecBase<D>& exec, const R& rows, BankSet wanted, Mask&& mask, Out&& out_rows,
              Banks&& out_banks = Banks{}, Count&& count = Count{}) {
@@ -216,22 +240,7 @@ void compact(const detail::ExecBase<D>& exec, const R& rows, BankSet wanted, Mas
 // add_rows.
 template <bool Checked = true, class D, class B, class R, WritableTensor O>
 void select(const detail::ExecBase<D>& exec, B&& level, const R& rows, O&& out) {
-    using Element = element_of<O>;
-    const auto tokens = detail::token_rows(rows);
-    static_assert(decltype(tokens.rows)::axes + 1 == axes_of<O>, "rows have the output's axes without the last");
-    const auto to = detail::vector_array(out, 0);
-    const auto list = detail::read_levels(detail::level_list(level));
-    static_assert(detail::rounds_to<Element, typename std::remove_const_t<decltype(list)>::element>,
-                  "a level's type would be cut off in the output's");
-    bool in_place = false;
-    throw_if_bad(detail::check_tokens(tokens, to, to.width, 0));
-    throw_if_bad(detail::check_in_place(to, to, in_place, 0));
-    throw_if_bad(detail::check_levels(list, to));
-    if constexpr (Checked && detail::is_host_exec<D>)
-        throw_if_bad(detail::check_rows_in_banks(tokens, list.level[0], false));
-    gather_rows(detail::Dispatch{}, thrust::detail::derived_cast(exec), tokens,
-                detail::forward_op<Element>(to, list.level[0], to, false, true),
-                to.width * static_cast<std::int64_t>(sizeof(Element)));
+    detail::run_levels<Checked>(thrust::detail::derived_cast(exec), out, rows, level, detail::MakeSelect{});
 }
 
 // Its adjoint: row rows[k] of the level gets d_out[k], by `mode`. (compact moves no values.) As add_rows_backward.

@@ -83,7 +83,9 @@ void move_batch(const D& exec, const L& layout, int rank, std::index_sequence<In
 // (labels are not split over TP). Fields of a padded layout need .fill(value); nothing else may have one.
 // Errors, before anything is written: an illegal layout, a rank outside the group, a sequence axis that is not source_size()
 // (or slots(rank) in the output), shapes that differ elsewhere, a fill that does not convert exactly, overlap.
-// Synchronises: never. Allocates: never. Launches: none on a host. Reads offsets on: exec's device.
+// On CUDA offsets and tables are checked in the same launch, under reporting(); illegal ones move nothing outside the arrays.
+// Synchronises: never (thrust::cuda::par: once, as Thrust does). Allocates: never. Launches: on CUDA 1 for up to 16 fields, none
+// for empty work. Reads offsets on: exec's device.
 template <class D, Layout L, class... Fields>
 void shard_batch(const detail::ExecBase<D>& exec, const L& layout, int rank, const Fields&... fields) {
     detail::move_batch<detail::Direction::to_shard>(thrust::detail::derived_cast(exec), layout, rank,

@@ -176,7 +176,7 @@ void unshard(const D& exec, const L& layout, const S& source, int axis, const Ar
 // The whole array from all shards: out[…, source, …] = shard of its rank[…, slot, …]; pad slots are skipped. So
 // unshard(shard(x)) is x. source: shards(…), stacked(t) or joined(t). Shapes: a shard […, slots(rank), …], out
 // […, source_size(), …]. Errors, before anything is written: as shard_batch, where array is the rank, and a wrong number of
-// shards. Synchronises: never. Allocates: never. Launches: none on a host. Reads offsets on: exec's device.
+// shards. Contract line: as shard_batch, with a launch for up to 16 ranks.
 template <class D, Layout L, detail::ShardSource S, AnyAxis A, MovableTensor Out>
 void unshard(const detail::ExecBase<D>& exec, const L& layout, const S& source, A axis, Out&& out) {
     using O = detail::element_or_void_t<Out>;

@@ -186,8 +186,8 @@ LevelList<G, 1, 1> gradient_levels(const NoGradient&) {
 
 template <class T, class B, std::size_t N>
 Forward<T, B, N> forward_op(const VectorArray<const T>& embeddings, const BankList<const B, N>& banks,
-                            const VectorArray<T>& out, bool in_place, bool zero_text = false) {
-    return {embeddings, banks, out, in_place, zero_text};
+                            const VectorArray<T>& out, bool in_place) {
+    return {embeddings, banks, out, in_place};
 }
 
 // The backward of gathers and of levels: checks `list`, the gradients of bank rows, unless there are none, and runs. Shapes of
@@ -230,10 +230,12 @@ void run_backward(const D& exec, const Tokens& tokens, const VectorArray<const G
 
 // Fills token vectors that may already be split from banks of vision features. Stateless. `Checked`: whether row numbers are
 // looked at before anything is written (on a host; one pass over the row array). Unchecked, a row number that is neither -1 nor
-// a row of its bank is a precondition broken.
+// a row of its bank is a precondition broken. On CUDA each is looked at as it is used, and leads nowhere outside the arrays: such a
+// token is passed over as text, and reporting() tells of it.
 // Shapes: embeddings and out […, H], rows […] (int32; any tensor, a sharded() view too; row_array(rows, banks) for several
 // banks), a bank [V, H] (banks(…) for several). The last axis of vectors is contiguous; all other strides are free.
-// Synchronises: never. Launches: none on a host. Reads offsets on: exec's device (of a sharded row array's layout).
+// Synchronises: never (thrust::cuda::par: once, as Thrust does). Launches: on CUDA 1, none without tokens (Summed: below). Reads
+// offsets on: exec's device (of a sharded row array's layout).
 template <bool Checked>
 struct BasicVisionGather {
     // out[i] = rows[i] == -1 ? embeddings[i] : bank[rows[i]], the bank's type converted to out's (exact, or rounded once to
@@ -271,8 +273,10 @@ struct BasicVisionGather {
     // The adjoint: d_embeddings[i] = rows[i] == -1 ? d_out[i] : 0 (may be d_out itself), and bank row rows[i] gets d_out[i], by
     // `mode`. Store and Add: rows must be injective; plain stores, bit for bit, no order. Summed<Store> and Summed<Add>: any rows;
     // the sum of a row's gradients in slot order (row-major), the same whatever the number of threads. no_gradient skips either
-    // gradient. Types of the gradients are the caller's. Shapes and errors as the forward's, and a row used twice where checked
-    // and not Summed. Allocates: checked, one bit a bank row; Summed, 8 bytes a bank row and 8 a vision token; else never.
+    // gradient, no_level in banks(…) that of one bank. Types of the gradients are the caller's. Shapes and errors as the forward's,
+    // and on a host a row used twice, where checked and not Summed (for a device: check_rows once, of the whole stream). Allocates:
+    // on a host, checked, one bit a bank row; Summed, 8 bytes a bank row and 8 a vision token; on CUDA Summed takes
+    // summed_scratch_bytes(…) from exec's allocator, in the launches of one radix sort and four more; else never.
     template <class D, StridedTensor G, class R, class E, class B, class Mode>
     void backward(const detail::ExecBase<D>& exec, G&& d_out, const R& rows, E&& d_embeddings, B&& d_bank,
                   Mode mode) const {

@@ -391,10 +391,6 @@ struct AddRows {
     };
     Visit visit(int inner, bool) const { return {*this, inner}; }
 };
-template <class T, class B, std::size_t N, std::size_t L>
-AddRows<T, B, N, L> add_rows_op(const VectorArray<T>& h, const LevelList<const B, N, L>& levels) {
-    return {h, levels};
-}
 
 // The gradient of each bank row that tokens refer to: the sum of theirs, in order. `Sum` is the accumulator's type. Rows are
 // numbered through all banks; row number e has the gradients at offsets uses[first[e]] to uses[first[e + 1]] of d_out.
