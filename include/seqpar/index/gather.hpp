@@ -60,6 +60,7 @@ void gather_index(const detail::ExecBase<D>& exec, const L& layout, Out&& out) {
 // contract line: as positions, where the numbers go up to size().
 template <class D, Layout L, IndexArray Out>
 void restore_index(const detail::ExecBase<D>& exec, const L& layout, Out&& out) {
+    static_assert(is_bijective<L>, "restore_index needs a layout that holds every entry once");
     if constexpr (detail::is_host_exec<D>) {
         throw_if_bad(check(layout));
         throw_if_bad(detail::check_index_array(out, layout.source_size(), layout.size() - 1));

@@ -68,6 +68,7 @@ inline void append_pieces(const std::vector<RelayoutPiece>& pieces, std::vector<
 // its part in a sort. Reads offsets on: the host.
 template <Layout From, Layout To>
 [[nodiscard]] RelayoutPlan relayout(const From& from, const To& to, int rank) {
+    static_assert(is_bijective<From> && is_bijective<To>, "relayout needs layouts that hold every entry once");
     throw_if_bad(check(from));
     throw_if_bad(check(to));
     if (from.size() != to.size()) throw_if_bad(make_status(Kind::extent, 1, 0, from.size(), to.size()));
