@@ -188,6 +188,9 @@ template <detail::RowNumbers Rows, class Banks = NoArray, class Valid = NoArray,
     for (const BankInfo& bank : info)
         check.info[check.bank_count++] = bank;
     Status status = seqpar::check(check.pads);
+    status = worse(status, detail::check_view(row_view));
+    status = worse(status, detail::check_view(check.banks));
+    status = worse(status, detail::check_view(check.valid));
     if constexpr (!detail::is_no_array<Banks>)
         status = worse(status, detail::check_same_shape(row_view, check.banks, 2));
     if constexpr (!detail::is_no_array<Valid>)
@@ -205,7 +208,7 @@ struct TokenSpan {
 
 // Where each item of a bank stands in the stream [S]: from its first token to its last, with what stands between (the text
 // between a video's frames). Items without a row are at [0, 0). Only for rows that check_rows lets pass. Error: a row past the
-// items. Synchronises: never. Allocates: the result. Launches: none. Reads offsets on: the host.
+// items, shapes. Synchronises: never. Allocates: the result. Launches: none. Reads offsets on: the host.
 template <detail::RowNumbers Rows, class Banks, OffsetArray R>
     requires(axes_of<Rows> == 1)
 [[nodiscard]] std::vector<TokenSpan> item_spans(Rows&& rows, Banks&& banks, int bank, R&& items) {
@@ -213,6 +216,9 @@ template <detail::RowNumbers Rows, class Banks, OffsetArray R>
     const auto bank_view = detail::view_or_none(banks);
     const auto borrowed = offsets(items);
     throw_if_bad(check(borrowed, borrowed.last(), bank));
+    throw_if_bad(detail::check_view(row_view));
+    throw_if_bad(detail::check_view(bank_view));
+    if constexpr (!detail::is_no_array<Banks>) throw_if_bad(detail::check_same_shape(row_view, bank_view, 2));
     std::vector<TokenSpan> spans(static_cast<std::size_t>((std::max)(borrowed.documents(), std::int64_t{0})));
     for (std::int64_t i = 0; i < row_view.extent(0); ++i) {
         const std::int64_t row = row_view(i);

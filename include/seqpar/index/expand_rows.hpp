@@ -101,6 +101,7 @@ Status check_lengths(std::int64_t length, int array, const Outs&... outs) {
 template <class Job>
 Status check_item_count(const Job& job, const PlaceholderRules& rules, NextRows& next) {
     if (const Status status = check_rules<typename Job::Id>(rules, false); !status.ok()) return status;
+    if (const Status status = check_stream(job.tokens.reader.stream, 5); !status.ok()) return status;
     job.count(0, job.total(), next);
     for (int b = 0; b < rules.banks(); ++b) {
         const Offsets<std::int64_t>& items = job.items[b];
@@ -115,18 +116,26 @@ Status check_item_count(const Job& job, const PlaceholderRules& rules, NextRows&
 }  // namespace detail
 
 // Where documents lie after expand_rows: out[d] is the place of token cu_seqlens[d] of the stream, and so the last entry is the
-// length of the expanded stream. Shapes: out [documents + 1]. Errors: illegal offsets (of all tokens, sample by sample), items
-// and placeholders of unlike number (row_count). Reads tokens and offsets; host only.
-template <class Ids, OffsetArray R, IndexArray Out>
-    requires TokenStream<Ids>
-void expanded_offsets(Ids&& ids, const PlaceholderRules& rules, std::span<const BankInfo> info, R&& cu_seqlens,
-                      Out&& out) {
-    const auto job = detail::expand_job(detail::stream_of(ids), rules, info);
+// length of the expanded stream. Shapes: out [documents + 1]. Errors, before anything is written: illegal offsets (of all tokens,
+// sample by sample), items and placeholders of unlike number (row_count), shapes and overlap (Status::array: 0 ids, 1 out, 5 valid).
+// On the calling thread under every exec, which must be a host's. Synchronises: never. Allocates: never. Launches: none. Reads
+// offsets on: the host.
+template <class D, class Ids, OffsetArray R, IndexArray Out>
+    requires(detail::HostExec<D> && TokenStream<Ids>)
+void expanded_offsets(const detail::ExecBase<D>&, Ids&& ids, const PlaceholderRules& rules,
+                      std::span<const BankInfo> info, R&& cu_seqlens, Out&& out) {
+    const auto stream = detail::stream_of(ids);
+    const auto job = detail::expand_job(stream, rules, info);
     const auto documents = offsets(cu_seqlens);
     detail::NextRows all;
     throw_if_bad(detail::check_item_count(job, rules, all));
     throw_if_bad(check(documents, job.total()));
     throw_if_bad(detail::check_index_array(out, documents.count(), job.place(job.total(), all), 1));
+    throw_if_bad(detail::check_apart(out, documents, 1));
+    throw_if_bad(detail::check_overlap(view(out), 1, stream.ids, stream.valid));
+    for (int b = 0; b < rules.banks(); ++b)
+        throw_if_bad(detail::check_apart(out, job.items[b], 1));
+    if constexpr (std::is_same_v<D, detail::CheckOnly>) return;
     const auto to = detail::line(out);
     detail::NextRows next;
     for (std::int64_t d = 0; d < documents.count(); ++d) {
@@ -172,7 +181,7 @@ template <class Ids, class OutIds, class Rows, class Banks = NoArray, class Sour
 // the rows of an item, so that labels and masks follow by a gather whose fill is the ignore value (Indexed).
 // Labels must not be shifted before, but after. Cut the result where you like, and allow check_rows a surplus.
 // Errors, before anything is written: items and placeholders of unlike number (row_count: bank, items, placeholders), lengths and
-// overlap (Status::array: 0 ids, 1 out_ids, 2 rows, 3 banks, 4 sources), a row that int32 does not hold, several banks without `banks`.
+// overlap (Status::array: 0 ids, 1 out_ids, 2 rows, 3 banks, 4 sources, 5 valid), a row that int32 does not hold, several banks without `banks`.
 // The same result under every exec. Synchronises: never. Allocates: never. Launches: none on a host. Reads offsets on: exec's device.
 template <class D, class Ids, class OutIds, class Rows, class Banks = NoArray, class Sources = NoArray>
     requires TokenStream<Ids>
