@@ -320,7 +320,7 @@ Expansion expanded(const json& body) {
         cu.push_back(b * length);
     Expansion e;
     e.real.resize(cu.size());
-    sp::expanded_offsets(ids, rules, info, cu, e.real);
+    sp::expanded_offsets(thrust::seq, ids, rules, info, cu, e.real);
     const auto size = static_cast<std::size_t>(e.real.back());
     std::vector<std::int32_t> rows(size), banks(size);
     List sources(size);
@@ -716,7 +716,7 @@ void illegal_other(const json& body) {
         const auto rules = sp::placeholders({{-200, 0}});
         List cu(2);
         sp::Kind kind = refusal([&] {
-            sp::expanded_offsets(ids, rules, info, List{0, static_cast<std::int64_t>(ids.size())}, cu);
+            sp::expanded_offsets(thrust::seq, ids, rules, info, List{0, static_cast<std::int64_t>(ids.size())}, cu);
         });
         if (kind == sp::Kind::ok) {
             List out(static_cast<std::size_t>(cu.back()));

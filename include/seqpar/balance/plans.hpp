@@ -129,11 +129,11 @@ template <OffsetInteger Int>
     const std::int64_t real = cu_seqlens.last();
     throw_if_bad(check(cu_seqlens, (std::min)(real, length)));
     if (width < 1) throw_if_bad(make_status(Kind::policy, 0, 0, 1, width));
-    std::vector<std::int64_t> work(static_cast<std::size_t>((length + width - 1) / width));
+    std::vector<std::int64_t> work(static_cast<std::size_t>(length / width + (length % width != 0 ? 1 : 0)));
     for (std::int64_t d = 0; d < cu_seqlens.documents(); ++d) {
         for (std::int64_t first = cu_seqlens[d]; first < cu_seqlens[d + 1];) {
             const std::int64_t chunk = first / width;
-            const std::int64_t end = (std::min)((chunk + 1) * width, cu_seqlens[d + 1]);
+            const std::int64_t end = first + (std::min)(width - first % width, cu_seqlens[d + 1] - first);
             const std::int64_t low = first - cu_seqlens[d] + 1;
             const std::int64_t high = end - cu_seqlens[d];
             work[static_cast<std::size_t>(chunk)] +=

@@ -210,11 +210,14 @@ auto row_check(Rows& rows, Banks& banks, std::span<const BankInfo> info, Valid& 
 }
 
 // What can be said before anything is read.
-template <class Check>
+template <class D, class Check>
 Status check_row_shapes(const Check& check, std::span<const BankInfo> info) {
     const auto count = static_cast<std::int64_t>(info.size());
     if (count > max_banks) return make_status(Kind::bank_range, 0, 0, max_banks, count - 1);
     Status status = check_unread(check.layout(0));
+    status = worse(status, check_view<D>(check.rows));
+    status = worse(status, check_view<D>(check.banks));
+    status = worse(status, check_view<D>(check.valid));
     if constexpr (!std::is_same_v<decltype(check.banks), NoArray>)
         status = worse(status, check_same_shape(check.rows, check.banks, 2));
     if constexpr (!std::is_same_v<decltype(check.valid), NoArray>)
@@ -254,7 +257,7 @@ template <detail::RowNumbers Rows, class Banks = NoArray, class Valid = NoArray,
 [[nodiscard]] Status check_rows(Rows&& rows, Banks&& banks, std::span<const BankInfo> info, Valid&& valid = Valid{},
                                 Cu&& cu_seqlens = Cu{}, Real&& real = Real{}) {
     const auto check = detail::row_check(rows, banks, info, valid, cu_seqlens, real);
-    const Status status = detail::check_row_shapes(check, info);
+    const Status status = detail::check_row_shapes<detail::CheckOnly>(check, info);
     return status.ok() ? detail::check_row_stream(check) : status;
 }
 
@@ -267,7 +270,7 @@ template <class D, detail::RowNumbers Rows, class Banks = NoArray, class Valid =
 void check_rows(const detail::ExecBase<D>& exec, Rows&& rows, Banks&& banks, std::span<const BankInfo> info,
                 Valid&& valid = Valid{}, Cu&& cu_seqlens = Cu{}, Real&& real = Real{}) {
     const auto check = detail::row_check(rows, banks, info, valid, cu_seqlens, real);
-    throw_if_bad(detail::check_row_shapes(check, info));
+    throw_if_bad(detail::check_row_shapes<D>(check, info));
     run_check_rows(detail::Dispatch{}, thrust::detail::derived_cast(exec), check);
 }
 
@@ -280,7 +283,7 @@ struct TokenSpan {
 
 // Where each item of a bank stands in the stream [S]: from its first token to its last, with what stands between (the text
 // between a video's frames). Items without a row are at [0, 0). Only for rows that check_rows lets pass. Error: a row past the
-// items. Synchronises: never. Allocates: the result. Launches: none. Reads offsets on: the host.
+// items, shapes. Synchronises: never. Allocates: the result. Launches: none. Reads offsets on: the host.
 template <detail::RowNumbers Rows, class Banks, OffsetArray R>
     requires(axes_of<Rows> == 1)
 [[nodiscard]] std::vector<TokenSpan> item_spans(Rows&& rows, Banks&& banks, int bank, R&& items) {
@@ -288,6 +291,9 @@ template <detail::RowNumbers Rows, class Banks, OffsetArray R>
     const auto bank_view = detail::view_or_none(banks);
     const auto borrowed = offsets(items);
     throw_if_bad(check(borrowed, borrowed.last(), bank));
+    throw_if_bad(detail::check_view(row_view));
+    throw_if_bad(detail::check_view(bank_view));
+    if constexpr (!detail::is_no_array<Banks>) throw_if_bad(detail::check_same_shape(row_view, bank_view, 2));
     std::vector<TokenSpan> spans(static_cast<std::size_t>((std::max)(borrowed.documents(), std::int64_t{0})));
     for (std::int64_t i = 0; i < row_view.extent(0); ++i) {
         const std::int64_t row = row_view(i);

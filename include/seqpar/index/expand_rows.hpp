@@ -137,6 +137,7 @@ Status check_expand_rows(Ids&& ids, const PlaceholderRules& rules, std::span<con
     NextRows next;
     std::int64_t length = out_id_view.extent(0);
     Status status = check_rules<element_of<OutIds>>(rules, is_no_array<Banks>);
+    if (status.ok()) status = check_stream<D>(stream, 5);
     if constexpr (is_host_exec<D>) {
         if (status.ok()) status = check_item_count(job, rules, next);
         if (status.ok()) length = job.place(job.total(), next);
@@ -154,20 +155,29 @@ Status check_expand_rows(Ids&& ids, const PlaceholderRules& rules, std::span<con
 }  // namespace detail
 
 // Where documents lie after expand_rows: out[d] is the place of token cu_seqlens[d] of the stream, and so the last entry is the
-// length of the expanded stream. Shapes: out [documents + 1]. Errors: illegal offsets (of all tokens, sample by sample), items
-// and placeholders of unlike number (row_count). Reads tokens and offsets; host only.
-template <class Ids, OffsetArray R, IndexArray Out>
-    requires TokenStream<Ids>
-void expanded_offsets(Ids&& ids, const PlaceholderRules& rules, std::span<const BankInfo> info, R&& cu_seqlens,
-                      Out&& out) {
-    const auto job = detail::expand_job(detail::stream_of(ids), rules, info);
+// length of the expanded stream. Shapes: out [documents + 1]. Errors, before anything is written: illegal offsets (of all tokens,
+// sample by sample), items and placeholders of unlike number (row_count), shapes and overlap (Status::array: 0 ids, 1 out, 5 valid).
+// On the calling thread under every exec, which must be a host's. Synchronises: never. Allocates: never. Launches: none. Reads
+// offsets on: the host.
+template <class D, class Ids, OffsetArray R, IndexArray Out>
+    requires(detail::HostExec<D> && TokenStream<Ids>)
+void expanded_offsets(const detail::ExecBase<D>&, Ids&& ids, const PlaceholderRules& rules,
+                      std::span<const BankInfo> info, R&& cu_seqlens, Out&& out) {
+    const auto stream = detail::stream_of(ids);
+    const auto job = detail::expand_job(stream, rules, info);
     const auto documents = offsets(cu_seqlens);
     detail::NextRows all;
     using Id = typename std::remove_const_t<decltype(job)>::Id;
     throw_if_bad(detail::check_rules<Id>(rules, false));
+    throw_if_bad(detail::check_stream(stream, 5));
     throw_if_bad(detail::check_item_count(job, rules, all));
     throw_if_bad(check(documents, job.total()));
     throw_if_bad(detail::check_index_array(out, documents.count(), job.place(job.total(), all), 1));
+    throw_if_bad(detail::check_apart(out, documents, 1));
+    throw_if_bad(detail::check_overlap(view(out), 1, stream.ids, stream.valid));
+    for (int b = 0; b < rules.banks(); ++b)
+        throw_if_bad(detail::check_apart(out, job.items[b], 1));
+    if constexpr (std::is_same_v<D, detail::CheckOnly>) return;
     const auto to = detail::line(out);
     detail::NextRows next;
     for (std::int64_t d = 0; d < documents.count(); ++d) {
@@ -184,7 +194,7 @@ void expanded_offsets(Ids&& ids, const PlaceholderRules& rules, std::span<const 
 // the rows of an item, so that labels and masks follow by a gather whose fill is the ignore value (Indexed).
 // Labels must not be shifted before, but after. Cut the result where you like, and allow check_rows a surplus.
 // Errors, before anything is written: items and placeholders of unlike number (row_count: bank, items, placeholders), lengths and
-// overlap (Status::array: 0 ids, 1 out_ids, 2 rows, 3 banks, 4 sources), a row that int32 does not hold, several banks without `banks`.
+// overlap (Status::array: 0 ids, 1 out_ids, 2 rows, 3 banks, 4 sources, 5 valid), a row that int32 does not hold, several banks without `banks`.
 // The same result under every exec, where on a device counts, lengths and rows are only known, and reported, as it runs: no output is
 // written past its end. Synchronises: never. Allocates: never; scratch on CUDA: build_rows_scratch_bytes. Launches: on CUDA 2, one scan (none
 // for empty work). Reads offsets on: exec's device.

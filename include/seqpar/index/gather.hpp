@@ -79,6 +79,7 @@ void gather_index(const detail::ExecBase<D>& exec, const L& layout, Out&& out) {
 // contract line: as positions, where the numbers go up to size().
 template <class D, Layout L, IndexArray Out>
 void restore_index(const detail::ExecBase<D>& exec, const L& layout, Out&& out) {
+    static_assert(is_bijective<L>, "restore_index needs a layout that holds every entry once");
     detail::write_joined<true>(exec, layout, out);
 }
 

@@ -106,6 +106,7 @@ template <class D, class Documents, class X, class F, class Y>
 void shift(const ExecBase<D>& exec, const Documents& documents, X& x, std::int64_t by, const F& ignore, Y& y) {
     const auto in = view(x);
     const auto out = view(y);
+    throw_if_bad(check_view<D>(in));
     throw_if_bad(check_same_shape(in, out, 1));
     throw_if_bad(check_overlap(out, 1, in));
     const auto edge = edge_of<element_of<Y>>(ignore);
@@ -168,6 +169,7 @@ template <Tensor X>
     requires(axes_of<X> == 1 || axes_of<X> == 2)
 [[nodiscard]] std::int64_t count_targets(X&& labels, const element_of<X>& ignore) {
     const auto from = view(labels);
+    throw_if_bad(detail::check_view(from));
     std::int64_t count = 0;
     for (std::int64_t sample = 0; sample < detail::samples_of(from); ++sample) {
         for (std::int64_t i = 0; i < detail::length_of(from); ++i)

@@ -16,6 +16,7 @@ namespace detail {
 // The stretches of consecutive sources that a rank holds, in slot order; of pad slots too where `pads`.
 template <Layout L>
 std::vector<Run> chunk_runs(const L& layout, int rank, bool pads) {
+    static_assert(is_bijective<L>, "rows are counted over layouts that hold every token once");
     std::vector<Run> chunks;
     auto cursor = source_runs(layout, rank, 0, layout.slots(rank));
     for (Run run; cursor.next(run);) {
@@ -87,21 +88,24 @@ std::vector<std::array<std::int64_t, 3>> chunks_in_order(const L& layout, std::i
     return chunks;
 }
 
-template <Layout L, class V>
-Status check_local_ids(const L& layout, int rank, const V& ids) {
+template <Layout L, class V, class M>
+Status check_local_ids(const L& layout, int rank, const MaskedIds<V, M>& stream) {
+    const V& ids = stream.ids;
     if (const Status status = check(layout); !status.ok()) return status;
     if (const Status status = check_rank(layout, rank); !status.ok()) return status;
     if (length_of(ids) != layout.slots(rank))
         return make_status(Kind::axis_extent, 0, 0, layout.slots(rank), length_of(ids), V::rank() - 1);
-    return {};
+    return check_stream(stream);
 }
 
 }  // namespace detail
 
-// How many chunks a rank has: the runs of its shard without pads. ZigZag inside documents gives two a document.
+// How many chunks a rank has: the runs of its shard without pads. ZigZag inside documents gives two a document. Errors: an
+// illegal layout, the rank.
 // Synchronises: never. Allocates: the rank's runs. Launches: none. Reads offsets on: the host.
 template <Layout L>
 [[nodiscard]] std::int64_t count_chunks(const L& layout, int rank) {
+    throw_if_bad(check(layout));
     throw_if_bad(check_rank(layout, rank));
     return static_cast<std::int64_t>(detail::chunk_runs(layout, rank, false).size());
 }
@@ -111,7 +115,7 @@ template <Layout L>
 // give them to rows_from_counts: 2 integers a document and bank travel for zigzag layouts, and no ids. For every layout; one whose runs
 // are single tokens has as many chunks. ids: [slots] or [B, slots], or masked; what pads hold is not looked at. counts: int64
 // [B * count_chunks(layout, rank) * rules.banks()]. Errors, before anything is written: an illegal layout, rank or rule, lengths
-// (Status::array: 0 ids, 1 counts). Host execs only: which chunks there are is a list that is made here, from the layout, and the
+// (Status::array: 0 ids, 1 counts, 3 valid). Host execs only: which chunks there are is a list that is made here, from the layout, and the
 // counts are for the host's collectives. Synchronises: never. Allocates: the rank's runs. Launches: none. Reads offsets on: the host.
 template <class D, Layout L, class Ids, IndexArray Counts>
     requires TokenStream<Ids>
@@ -120,7 +124,7 @@ void chunk_counts(const detail::ExecBase<D>& exec, const L& layout, int rank, Id
     static_assert(std::same_as<element_of<Counts>, std::int64_t>, "counts are int64");
     static_assert(detail::is_host_exec<D>, "chunks are lists that the host makes: a host's execution policy is needed");
     const auto stream = detail::stream_of(ids);
-    throw_if_bad(detail::check_local_ids(layout, rank, stream.ids));
+    throw_if_bad(detail::check_local_ids(layout, rank, stream));
     const auto job = detail::row_job(stream, rules, NoArray{}, NoArray{});
     throw_if_bad(detail::check_rules<typename decltype(job)::Id>(rules, false));
     const std::vector<Run> chunks = detail::chunk_runs(layout, rank, false);
@@ -144,9 +148,10 @@ void rows_from_counts(const detail::ExecBase<D>& exec, const L& layout, int rank
     static_assert(std::same_as<element_of<Counts>, std::int64_t>, "counts are int64");
     static_assert(detail::is_host_exec<D>, "chunks are lists that the host makes: a host's execution policy is needed");
     const auto stream = detail::stream_of(ids);
-    throw_if_bad(detail::check_local_ids(layout, rank, stream.ids));
+    throw_if_bad(detail::check_local_ids(layout, rank, stream));
     throw_if_bad(detail::check_build_rows<D>(ids, rules, rows, banks, no_array));
     const auto counts = view(all_counts);
+    throw_if_bad(detail::check_view<D>(counts));
     const std::int64_t samples = detail::samples_of(stream.ids);
     const auto chunks = detail::chunks_in_order(layout, samples);
     const std::int64_t expected = static_cast<std::int64_t>(chunks.size()) * rules.banks();
@@ -156,7 +161,7 @@ void rows_from_counts(const detail::ExecBase<D>& exec, const L& layout, int rank
     const auto run_count = static_cast<std::int64_t>(runs.size());
     std::int64_t first = 0;  // the rank's first chunk among all
     for (int r = 0; r < rank; ++r)
-        first += samples * count_chunks(layout, r);
+        first += samples * static_cast<std::int64_t>(detail::chunk_runs(layout, r, false).size());
     std::vector<std::int64_t> stretches;  // of the rank's chunks: pads have none
     for (std::int64_t i = 0; i < samples * run_count; ++i) {
         if (runs[static_cast<std::size_t>(i % run_count)].position >= 0) stretches.push_back(i);

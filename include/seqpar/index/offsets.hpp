@@ -75,10 +75,11 @@ void local_offsets(const detail::ExecBase<D>& exec, const Packed<P, Int>& layout
 }
 
 // The length of the longest document (max_seqlen of attention kernels; of a shard, pass its local offsets). Reads the
-// offsets.
+// offsets. Error: illegal ones.
 template <OffsetArray R>
 [[nodiscard]] constexpr std::int64_t longest_document(R&& cu_seqlens) {
     const auto documents = offsets(cu_seqlens);
+    throw_if_bad(check(documents, documents.last()));
     std::int64_t longest = 0;
     for (std::int64_t d = 0; d < documents.documents(); ++d) {
         const std::int64_t length = documents[d + 1] - documents[d];
@@ -108,6 +109,7 @@ void merged_offsets(const detail::ExecBase<D>& exec, X&& cu_seqlens, std::int64_
     const auto rows = view(cu_seqlens);
     const std::int64_t samples = rows.extent(0);
     const std::int64_t documents = rows.extent(1) - 1;
+    throw_if_bad(detail::check_view<D>(rows));
     std::int64_t total = 0;
     if (length < 0) throw_if_bad(make_status(Kind::length, 0, 0, 0, length));
     if (__builtin_mul_overflow(samples, length, &total)) throw_if_bad(make_status(Kind::length, 0, 0, 0, -1));
@@ -128,6 +130,7 @@ template <Tensor X>
     requires(axes_of<X> == 1 && IndexInteger<element_of<X>>)
 [[nodiscard]] std::vector<std::int64_t> offsets_from_positions(X&& positions) {
     const auto from = view(positions);
+    throw_if_bad(detail::check_view(from));
     const std::int64_t length = from.extent(0);
     std::vector<std::int64_t> cu_seqlens(1, 0);
     for (std::int64_t i = 1; i < length; ++i) {

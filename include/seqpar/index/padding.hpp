@@ -186,11 +186,13 @@ void fixed_offsets(const detail::ExecBase<D>& exec, R&& cu_seqlens, Out&& out) {
 }
 
 // Whether padded offsets differ from real ones: decided by value, since trainers hand both over where they are equal.
-// Reads both; legal offsets of unlike number differ.
+// Reads both; offsets of unlike number differ. Errors: illegal ones.
 template <OffsetArray R, OffsetArray Q>
 [[nodiscard]] constexpr bool has_padding(R&& cu_seqlens, Q&& padded_cu_seqlens) {
     const auto real = offsets(cu_seqlens);
     const auto padded = offsets(padded_cu_seqlens);
+    throw_if_bad(check(real, real.last()));
+    throw_if_bad(check(padded, padded.last(), 1));
     if (real.count() != padded.count()) return true;
     for (std::int64_t i = 0; i < real.count(); ++i) {
         if (real[i] != padded[i]) return true;

@@ -122,6 +122,16 @@ constexpr auto stream_of(X& x) {
         return MaskedIds<view_of<X>, NoArray>{view(x), {}};
     }
 }
+// Whether ids and their mask, array `array`, go together and can be read.
+template <class D = CheckOnly, class V, class M>
+Status check_stream(const MaskedIds<V, M>& stream, int array = 3) {
+    Status status = check_view<D>(stream.ids);
+    if constexpr (!std::is_same_v<M, NoArray>) {
+        if (status.ok()) status = check_same_shape(stream.ids, stream.valid, array);
+        if (status.ok()) status = check_view<D>(stream.valid);
+    }
+    return status;
+}
 template <class X>
 using stream_type = decltype(stream_of(std::declval<std::remove_reference_t<X>&>()));
 template <class X>
@@ -284,6 +294,7 @@ void scan_stream(const D& exec, const Job& job, NextRows& next) {
 
 template <HostExec D, class Job, class Counts>
 void run_rows(Dispatch, const D& exec, const Job& job, const PlaceholderRules& rules, Counts& counts) {
+    if constexpr (std::is_same_v<D, CheckOnly>) return;
     NextRows next = first_rows(rules);
     scan_stream(exec, job, next);
     if constexpr (!is_no_array<Counts>) {
@@ -399,9 +410,7 @@ Status check_build_rows(Ids&& ids, const PlaceholderRules& rules, Rows&& rows, B
     if constexpr (!is_no_array<Banks>) {
         if (status.ok()) status = check_same_shape(stream.ids, bank_view, 2);
     }
-    if constexpr (!is_no_array<decltype(stream.valid)>) {
-        if (status.ok()) status = check_same_shape(stream.ids, stream.valid, 3);
-    }
+    if (status.ok()) status = check_stream<D>(stream);
     if constexpr (!is_no_array<Counts>) {
         if (status.ok() && count_view.extent(0) != rules.banks()) {
             status = make_status(Kind::extent, 4, 0, rules.banks(), count_view.extent(0), 0);

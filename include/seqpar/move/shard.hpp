@@ -107,7 +107,8 @@ void shard(const detail::ExecBase<D>& exec, const L& layout, int rank, In&& in, 
 
 // The adjoint of shard for one rank: d_in[…, source, …] = d_out[…, slot, …] for every slot of `rank` that is no pad slot.
 // Nothing else of d_in is written: the caller zeroes it, or lets every rank's adjoint write its part (their sources are
-// disjoint). Shapes: d_out […, slots(rank), …], d_in […, source_size(), …]. Errors and contract line: as shard_batch.
+// disjoint). By an index array (Indexed): defined only where it names no entry twice. Shapes: d_out […, slots(rank), …], d_in
+// […, source_size(), …]. Errors and contract line: as shard_batch.
 template <class D, Layout L, MovableTensor In, AnyAxis A, MovableTensor Out>
 void shard_adjoint(const detail::ExecBase<D>& exec, const L& layout, int rank, In&& d_out, A axis, Out&& d_in) {
     detail::move_batch<detail::Direction::to_whole>(thrust::detail::derived_cast(exec), layout, rank,

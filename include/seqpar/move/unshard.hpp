@@ -181,6 +181,7 @@ template <class D, Layout L, detail::ShardSource S, AnyAxis A, MovableTensor Out
 void unshard(const detail::ExecBase<D>& exec, const L& layout, const S& source, A axis, Out&& out) {
     using O = detail::element_or_void_t<Out>;
     using E = typename S::element;
+    static_assert(is_bijective<L>, "unshard needs a layout that holds every entry once");
     static_assert(RuntimeTensor<Out> || WritableTensor<Out>, "the output is read-only");
     static_assert(std::is_void_v<O> || std::is_void_v<E> || std::same_as<O, E>,
                   "shards and output must have the same element type");
