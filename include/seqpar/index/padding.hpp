@@ -77,8 +77,8 @@ void resize(const ExecBase<D>& exec, Offsets<Int> from, std::int64_t grown, std:
 
 }  // namespace detail
 
-// Offsets of the same documents, each padded at its end to a multiple of `multiple`: up(n, m) = ceil(n / m) m (docs/design.md
-// section 7). Empty documents stay empty, so arrays of fixed capacity stay valid. Returns the padded total, also where
+// Offsets of the same documents, each padded at its end to a multiple of `multiple`: up(n, m) = ceil(n / m) m (docs/design.md,
+// the layouts by letter). Empty documents stay empty, so arrays of fixed capacity stay valid. Returns the padded total, also where
 // it passes 32 bits. Shapes: cu_seqlens [documents + 1] of int32 or int64, out the same. Errors, before anything is
 // written: illegal offsets, a multiple below 1, a sum that does not fit 64 bits or `out`'s type (`index` is the
 // document), overlap. A sequential sum on the calling thread under every host exec. Synchronises: never. Allocates:

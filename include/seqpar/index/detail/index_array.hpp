@@ -12,9 +12,7 @@ namespace seqpar {
 
 // A signed integer type that index arrays are written in: 32 or 64 bits.
 template <class T>
-concept IndexInteger = std::signed_integral<T> && requires {
-    requires(sizeof(T) == 4 || sizeof(T) == 8);
-};
+concept IndexInteger = std::signed_integral<T> && requires { requires(sizeof(T) == 4 || sizeof(T) == 8); };
 
 // An index array that can be written: a strided tensor of one axis.
 template <class T>
@@ -25,15 +23,11 @@ concept IndexArray = WritableTensor<T> && requires {
 
 // Offsets that are only read during the call: Offsets, or a container or span of int32 or int64.
 template <class R>
-concept OffsetArray = requires(std::remove_reference_t<R>& cu_seqlens) {
-    seqpar::offsets(cu_seqlens);
-};
+concept OffsetArray = requires(std::remove_reference_t<R>& cu_seqlens) { seqpar::offsets(cu_seqlens); };
 
 // Offsets that exec may still read when the call is over: no temporary that owns its memory.
 template <class R>
-concept BorrowedOffsets = OffsetArray<R> && requires(R&& cu_seqlens) {
-    seqpar::offsets(static_cast<R&&>(cu_seqlens));
-};
+concept BorrowedOffsets = OffsetArray<R> && requires(R&& cu_seqlens) { seqpar::offsets(static_cast<R&&>(cu_seqlens)); };
 
 // Stands for an array that an operation can do without.
 struct NoArray {};
@@ -98,7 +92,7 @@ SEQPAR_HD constexpr void write_value(const Line<T>& out, std::int64_t at, std::i
 template <IndexInteger T>
 constexpr Status check_fits(std::int64_t greatest, int array = 0) {
     const std::int64_t most = (std::numeric_limits<T>::max)();
-    return greatest > most ? make_status(Kind::value_lost, array, greatest, most, greatest) : Status{};
+    return greatest > most ? make_status(Kind::value_lost, array, 0, most, greatest) : Status{};
 }
 
 // Whether `out` has `length` entries, no two of which are one, and can hold values up to `greatest`.
