@@ -1,5 +1,5 @@
 // VisionGather and levels on CUDA, forward and backward: one launch over the tokens. Compiles under nvcc alone.
-// Not here: sums over rows that several tokens refer to; see cuda_sum_rows.hpp.
+// Not here: sums over rows that several tokens refer to; see cuda_rows.hpp.
 #pragma once
 
 #include <seqpar/move/detail/cuda_tiles.hpp>
