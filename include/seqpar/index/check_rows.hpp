@@ -68,9 +68,8 @@ struct RowCheck {
     }
     SEQPAR_HD Want at(std::int64_t sample, std::int64_t i) const {
         const std::int64_t row = entry(rows, sample, i);
-        if (row == -1) return {};
         if constexpr (std::is_same_v<Banks, NoArray>) {
-            return {0, row};
+            return {row == -1 ? -1 : 0, row};
         } else {
             return {entry(banks, sample, i), row};
         }
@@ -157,7 +156,7 @@ Status check_row_stream(const Check& check) {
         for (std::int64_t i = 0; i < length_of(check.rows); ++i, ++token) {
             worst = worse(worst, check(sample, i));
             const auto want = check.at(sample, i);
-            if (want.bank < 0 || want.bank >= check.bank_count) continue;
+            if (want.row == -1 || want.bank < 0 || want.bank >= check.bank_count) continue;
             const int bank = static_cast<int>(want.bank);
             ++count[bank];
             if (want.row < 0 || want.row >= check.info[bank].rows) continue;
@@ -309,20 +308,25 @@ template <detail::RowNumbers Rows, class Banks, OffsetArray R>
     return spans;
 }
 
-// The greatest cut of at most `budget` tokens that cuts no span: tokens [0, cut) are kept. Spans do not overlap; any order.
-// Budgets past the stream are kept as they are.
+// The greatest cut of at most `budget` tokens that cuts no span: tokens [0, cut) are kept. Spans in any order; they may overlap.
+// Budgets past the stream are kept as they are. Cost: linear, but quadratic where spans overlap in a chain.
 [[nodiscard]] constexpr std::int64_t safe_cut(std::int64_t budget, std::span<const TokenSpan> spans) {
-    for (const TokenSpan& span : spans) {
-        if (span.begin < budget && budget < span.end) return span.begin;
+    for (std::int64_t uncut = -1; uncut != budget;) {
+        uncut = budget;
+        for (const TokenSpan& span : spans)
+            budget = span.begin < budget && budget < span.end ? span.begin : budget;
     }
     return budget;
 }
 
-// How many spans a cut keeps whole. Items are in stream order, so it is the first ones that stay.
+// How many items of one bank a cut keeps, of spans in the bank's order: the first ones, up to one that is not whole before the cut.
+// Items without a row in the stream, at [0, 0), do not count.
 [[nodiscard]] constexpr std::int64_t items_kept(std::int64_t cut, std::span<const TokenSpan> spans) {
     std::int64_t kept = 0;
-    for (const TokenSpan& span : spans)
-        kept += span.end <= cut ? 1 : 0;
+    for (const TokenSpan& span : spans) {
+        if (span.end > cut) break;
+        kept += span.end > span.begin ? 1 : 0;
+    }
     return kept;
 }
 

@@ -5,9 +5,13 @@
 #include <seqpar/index/detail/samples.hpp>
 #include <seqpar/layout/packed.hpp>
 
+#include <array>
 #include <vector>
 
 namespace seqpar {
+
+// What ranks of a group compare to see that they were given the same offsets: entries, the last one, and a hash of all.
+using OffsetsSummary = std::array<std::int64_t, 3>;
 
 namespace detail {
 
@@ -88,6 +92,29 @@ template <OffsetArray R>
     return longest;
 }
 
+// A summary of offsets: equal for equal ones of either integer type. Reads them, legal or not.
+template <OffsetArray R>
+[[nodiscard]] constexpr OffsetsSummary offsets_summary(R&& cu_seqlens) {
+    const auto all = offsets(cu_seqlens);
+    std::uint64_t hash = 0;
+    for (std::int64_t i = 0; i < all.count(); ++i) {
+        hash = (hash ^ static_cast<std::uint64_t>(all[i])) * 0x9E3779B97F4A7C15u;
+        hash ^= hash >> 29;
+    }
+    return {all.count(), all.last(), static_cast<std::int64_t>(hash >> 1)};
+}
+
+// Whether all ranks of a group hold the same offsets, from the least and the greatest of each number of their summaries, which a
+// min- and a max-reduce give: the same on every rank, so that none goes on alone into an exchange of other sizes than its partners'.
+// Status: field the number that differs (0 entries, 1 the last, 2 the hash), expected the least, got the greatest.
+[[nodiscard]] constexpr Status check_agreement(const OffsetsSummary& least, const OffsetsSummary& greatest) {
+    for (std::size_t i = 0; i < least.size(); ++i) {
+        if (least[i] != greatest[i])
+            return make_status(Kind::agreement, 0, 0, least[i], greatest[i], static_cast<std::int64_t>(i));
+    }
+    return {};
+}
+
 // The part of a fixed-capacity array before its first negative entry, which ends it; all of it where there is none.
 // Borrows as `cu_seqlens` does, reads the entries; whether they are legal is for check(…) to say.
 template <BorrowedOffsets R>
@@ -101,8 +128,8 @@ template <BorrowedOffsets R>
 
 // The offsets of B samples of `length` tokens each, stored one sample after the other, as one packed stream: row b
 // moved by b * length, without its 0. Shapes: cu_seqlens [B, documents + 1] (samples with fewer documents repeat their
-// last offset), out [B * documents + 1]. Errors, before anything is written: illegal offsets (`array` is the sample,
-// modulo 256), numbers that do not fit, overlap. Contract line: as local_offsets.
+// last offset), out [B * documents + 1]. Errors, before anything is written: illegal offsets (`field` is the sample), numbers
+// that do not fit, overlap. Contract line: as local_offsets.
 template <class D, Tensor X, IndexArray Out>
     requires(axes_of<X> == 2 && IndexInteger<element_of<X>>)
 void merged_offsets(const detail::ExecBase<D>& exec, X&& cu_seqlens, std::int64_t length, Out&& out) {
@@ -113,8 +140,11 @@ void merged_offsets(const detail::ExecBase<D>& exec, X&& cu_seqlens, std::int64_
     std::int64_t total = 0;
     if (length < 0) throw_if_bad(make_status(Kind::length, 0, 0, 0, length));
     if (__builtin_mul_overflow(samples, length, &total)) throw_if_bad(make_status(Kind::length, 0, 0, 0, -1));
-    for (std::int64_t b = 0; b < samples; ++b)
-        throw_if_bad(detail::check_for<D>(detail::RowEntries<view_of<X>>{rows, b}, length, static_cast<int>(b & 0xFF)));
+    for (std::int64_t b = 0; b < samples; ++b) {
+        Status status = detail::check_for<D>(detail::RowEntries<view_of<X>>{rows, b}, length, 0);
+        status.field = b;
+        throw_if_bad(status);
+    }
     throw_if_bad(detail::check_overlap(view(out), 0, rows));
     throw_if_bad(detail::check_index_array(out, samples * (documents < 0 ? 0 : documents) + 1, total));
     run_index_work(detail::Dispatch{}, thrust::detail::derived_cast(exec),
@@ -134,7 +164,8 @@ template <Tensor X>
     const std::int64_t length = from.extent(0);
     std::vector<std::int64_t> cu_seqlens(1, 0);
     for (std::int64_t i = 1; i < length; ++i) {
-        if (from(i) == 0 || std::int64_t{from(i)} - 1 != std::int64_t{from(i - 1)}) cu_seqlens.push_back(i);
+        const std::int64_t before = from(i - 1);
+        if (from(i) == 0 || before == INT64_MAX || before + 1 != from(i)) cu_seqlens.push_back(i);
     }
     if (length > 0) cu_seqlens.push_back(length);
     return cu_seqlens;

@@ -118,8 +118,8 @@ concept OffsetsFor = BorrowedOffsets<R> || (OffsetArray<R> && HostExec<D>);
 
 }  // namespace detail
 
-// Offsets of the same documents, each padded at its end to a multiple of `multiple`: up(n, m) = ceil(n / m) m (docs/design.md
-// section 7). Empty documents stay empty, so arrays of fixed capacity stay valid. Returns the padded total, also where
+// Offsets of the same documents, each padded at its end to a multiple of `multiple`: up(n, m) = ceil(n / m) m (docs/design.md,
+// the layouts by letter). Empty documents stay empty, so arrays of fixed capacity stay valid. Returns the padded total, also where
 // it passes 32 bits; under a CUDA exec nothing: there it is the last entry of `out`. Shapes: cu_seqlens [documents + 1] of int32
 // or int64, out the same. Errors, before anything is written: illegal offsets, a multiple below 1, a sum that does not fit 64
 // bits (not seen on a device) or `out`'s type (`index` is the document), overlap. A sequential sum on the calling thread under

@@ -46,7 +46,7 @@ public:
     [[nodiscard]] SEQPAR_HD constexpr Status check() const {
         for (std::int64_t t = 0; t < size(); ++t) {
             if (index_[t] < -1 || index_[t] >= source_size_) {
-                return make_status(Kind::table, 0, t, source_size_ - 1, index_[t]);
+                return make_status(Kind::index_range, 0, t, source_size_ - 1, index_[t]);
             }
         }
         return {};

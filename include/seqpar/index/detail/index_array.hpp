@@ -95,7 +95,7 @@ inline constexpr std::int64_t greatest_of = (std::numeric_limits<T>::max)();
 template <IndexInteger T>
 SEQPAR_HD constexpr Status check_fits(std::int64_t greatest, int array = 0) {
     constexpr std::int64_t most = greatest_of<T>;
-    return greatest > most ? make_status(Kind::value_lost, array, greatest, most, greatest) : Status{};
+    return greatest > most ? make_status(Kind::value_lost, array, 0, most, greatest) : Status{};
 }
 
 // Whether `out` has `length` entries, no two of which are one, and can hold values up to `greatest`.
