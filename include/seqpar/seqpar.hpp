@@ -33,7 +33,6 @@
 #include <seqpar/index/offsets.hpp>
 #include <seqpar/index/padding.hpp>
 #include <seqpar/index/positions.hpp>
-#include <seqpar/index/relayout.hpp>
 #include <seqpar/index/roll.hpp>
 #include <seqpar/index/rows.hpp>
 #include <seqpar/index/run_table.hpp>

@@ -3,7 +3,7 @@
 #include "layout/lists.hpp"
 
 #include <seqpar/index/halo.hpp>
-#include <seqpar/index/relayout.hpp>
+#include <seqpar/exchange/plans.hpp>
 #include <seqpar/index/roll.hpp>
 #include <seqpar/seqpar.hpp>
 
@@ -233,7 +233,7 @@ TEST_CASE("order conversions as docs/trainers.md spells them") {
     // [order]
     sp::restore_index(thrust::seq, layout, undo);                                    // whole[j] = gathered[undo[j]]
     sp::gather_index(thrust::seq, layout, redo);                                     // the way back, all ranks joined
-    const sp::RelayoutPlan plan = sp::relayout(layout, sp::Contiguous{}(S, cp), 0);  // one all-to-all: slots and splits
+    const sp::ExchangePlan plan = sp::relayout(layout, sp::Contiguous{}(S, cp), 0);  // one all-to-all: rows and splits
     sp::roll_index(thrust::seq, layout, 0, cu, -1, next);                            // MTP: whose value a slot gets
     sp::circular_roll_index(thrust::seq, layout, 0, -1, circle);                     // the same in a circle
     const auto halo = sp::halo_positions(layout, 0, sp::Side::left, 2, sp::offsets(cu));  // convolutions

@@ -26,7 +26,7 @@ enum class DataType : unsigned char {
     float16,
     bfloat16,
     float32,
-    float64,
+    float64  //
 };
 
 enum class Reduction : unsigned char { sum, max };
@@ -38,20 +38,10 @@ struct DataTypeFacts {
     int bytes;
 };
 SEQPAR_HD constexpr DataTypeFacts facts_of(DataType type) {
-    switch (type) {
-        case DataType::bytes: return {"bytes", 1};
-        case DataType::int8: return {"int8", 1};
-        case DataType::uint8: return {"uint8", 1};
-        case DataType::int32: return {"int32", 4};
-        case DataType::uint32: return {"uint32", 4};
-        case DataType::int64: return {"int64", 8};
-        case DataType::uint64: return {"uint64", 8};
-        case DataType::float16: return {"float16", 2};
-        case DataType::bfloat16: return {"bfloat16", 2};
-        case DataType::float32: return {"float32", 4};
-        case DataType::float64: return {"float64", 8};
-    }
-    return {"unknown", 0};
+    constexpr DataTypeFacts facts[] = {{"bytes", 1},    {"int8", 1},    {"uint8", 1},  {"int32", 4},
+                                       {"uint32", 4},   {"int64", 8},   {"uint64", 8}, {"float16", 2},
+                                       {"bfloat16", 2}, {"float32", 4}, {"float64", 8}};
+    return facts[static_cast<int>(type)];
 }
 
 template <class T>
@@ -102,7 +92,7 @@ struct NoStream {};
 // - What is called with a group guard runs together, when close() is called: the order of verbs between guards is free of
 //   deadlock, and no result may be read, no buffer freed or overwritten before (with a stream: before the stream has come there).
 //   close() throws; a guard destroyed without it drops its verbs, and other ranks may get an error for it.
-// - Counts are in elements of the type and may be 0, but a message of no elements is received as well. Buffers are contiguous.
+// - send and recv may name the own rank, received in the same group. Counts are in elements of the type and may be 0, but a message of no elements is received as well. Buffers are contiguous.
 // - Two ranks' messages match in the order of the calls, a group's collectives as well; counts and types agree on both sides.
 // - all_gather: `to` has `count` elements from each rank, in their order; of the _v form, counts[r] from rank r. `from` may be the
 //   caller's own part of `to`. all_to_all_v: part r of `from`, of send_counts[r] elements, goes to rank r, and of

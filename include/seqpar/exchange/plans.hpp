@@ -199,11 +199,6 @@ inline Status check_cuts(std::span<const std::int64_t> cuts, int rank) {
     return check(Offsets<std::int64_t>(cuts.data(), ranks + 1), cuts.back());
 }
 
-// The rank whose cuts hold a row.
-inline int rank_of_row(std::span<const std::int64_t> cuts, std::int64_t row) {
-    return static_cast<int>(std::upper_bound(cuts.begin(), cuts.end(), row) - cuts.begin()) - 1;
-}
-
 }  // namespace detail
 
 // From the bank rows that each rank encoded, [cuts[r], cuts[r + 1]) of a bank, to the whole bank on every rank. Reversed, adding
@@ -224,21 +219,39 @@ inline int rank_of_row(std::span<const std::int64_t> cuts, std::int64_t row) {
 
 namespace detail {
 
-// Whether a token's row is of the bank that is asked for.
-template <class Banks>
-bool is_of_bank(const Banks& banks, std::int64_t sample, std::int64_t token, int bank) {
-    if constexpr (std::is_same_v<Banks, NoArray>) {
-        return true;
-    } else {
-        return entry(banks, sample, token) == bank;
+// The rows of a rank's shard, sample by sample: -1 text, other_bank a token of another bank than the one asked for.
+inline constexpr std::int32_t other_bank = -2;
+
+template <Layout L, class Rows, class Banks>
+std::vector<std::int32_t> rows_of_shard(const L& layout, int rank, const Rows& rows, const Banks& banks, int bank,
+                                        std::int64_t bank_rows) {
+    std::vector<std::int32_t> result;
+    for (std::int64_t sample = 0; sample < samples_of(rows); ++sample) {
+        auto cursor = source_runs(layout, rank, 0, layout.slots(rank));
+        for (Run run; cursor.next(run);) {
+            for (std::int64_t i = 0; i < run.length; ++i) {
+                const std::int64_t token = run.position + i;
+                std::int32_t row = run.position < 0 ? -1 : entry(rows, sample, token);
+                if constexpr (!std::is_same_v<Banks, NoArray>) {
+                    if (row != -1 && entry(banks, sample, token) != bank) row = other_bank;
+                }
+                if (row < (std::is_same_v<Banks, NoArray> ? -1 : other_bank) || row >= bank_rows)
+                    throw_if_bad(
+                        make_status(Kind::row_range, bank, sample * length_of(rows) + token, bank_rows, row));
+                result.push_back(row);
+            }
+        }
     }
+    return result;
 }
 
 template <Layout L, class Rows, class Banks, class Out>
 ExchangePlan owned_plan(const L& layout, int rank, const Rows& rows, const Banks& banks, int bank,
-                        std::span<const std::int64_t> cuts, Out& out) {
+                        std::span<const std::int64_t> cuts, Out out) {
     static_assert(std::is_same_v<typename Rows::value_type, std::int32_t> && Rows::rank() <= 2,
                   "rows are int32, [S] or [B, S]");
+    static_assert(std::is_same_v<typename Out::value_type, std::int32_t> && Rows::rank() == Out::rank(),
+                  "local rows are int32, with the axes of the rows");
     throw_if_bad(check(layout));
     throw_if_bad(check_rank(layout, rank));
     throw_if_bad(check_cuts(cuts, rank));
@@ -251,52 +264,43 @@ ExchangePlan owned_plan(const L& layout, int rank, const Rows& rows, const Banks
         throw_if_bad(make_status(Kind::axis_extent, 1, 0, layout.slots(rank), length_of(out), axis));
     if (samples_of(out) != samples_of(rows))
         throw_if_bad(make_status(Kind::extent, 1, 0, samples_of(rows), samples_of(out), 0));
+
+    const std::int64_t first = cuts[static_cast<std::size_t>(rank)];
+    const std::int64_t last = cuts[static_cast<std::size_t>(rank) + 1];
     PlanPieces sent;
     PlanPieces received;
-    std::vector<std::int64_t> wanted;
+    std::vector<std::int32_t> tokens;  // of this rank
+    std::vector<std::int32_t> owned;   // the rows that they refer to
     for (int q = 0; q < ranks; ++q) {
-        wanted.clear();
-        for (std::int64_t sample = 0; sample < samples_of(rows); ++sample) {
-            auto cursor = source_runs(layout, q, 0, layout.slots(q));
-            for (Run run; cursor.next(run);) {
-                for (std::int64_t i = 0; run.position >= 0 && i < run.length; ++i) {
-                    const std::int64_t row = entry(rows, sample, run.position + i);
-                    if (row < 0 || !is_of_bank(banks, sample, run.position + i, bank)) continue;
-                    if (row >= cuts.back())
-                        throw_if_bad(make_status(Kind::row_range, bank, sample * length_of(rows) + run.position + i,
-                                                 cuts.back(), row));
-                    if (q == rank || rank_of_row(cuts, row) == rank) wanted.push_back(row);
-                }
-            }
+        std::vector<std::int32_t> of_shard = rows_of_shard(layout, q, rows, banks, bank, cuts.back());
+        std::vector<std::int32_t> wanted;
+        for (const std::int32_t row : of_shard) {
+            if (row >= 0 && (q == rank || (row >= first && row < last))) wanted.push_back(row);
         }
         std::sort(wanted.begin(), wanted.end());
         wanted.erase(std::unique(wanted.begin(), wanted.end()), wanted.end());
-        for (const std::int64_t row : wanted) {
-            const int from = rank_of_row(cuts, row);
-            if (from == rank) sent.push_back({q, row, row - cuts[static_cast<std::size_t>(rank)], 1});
+        for (const std::int32_t row : wanted) {
+            if (row >= first && row < last) sent.push_back({q, row, row - first, 1});
         }
         if (q != rank) continue;
-        for (std::size_t i = 0; i < wanted.size(); ++i)
-            received.push_back({rank_of_row(cuts, wanted[i]), wanted[i], static_cast<std::int64_t>(i), 1});
-        for (std::int64_t sample = 0; sample < samples_of(rows); ++sample) {
-            auto cursor = source_runs(layout, rank, 0, layout.slots(rank));
-            for (Run run; cursor.next(run);) {
-                for (std::int64_t i = 0; i < run.length; ++i) {
-                    const std::int64_t row = run.position < 0 ? -1 : entry(rows, sample, run.position + i);
-                    auto& local = entry(out, sample, run.slot + i);
-                    if (row < 0) {
-                        local = -1;
-                    } else if (is_of_bank(banks, sample, run.position + i, bank)) {
-                        local = static_cast<std::int32_t>(std::lower_bound(wanted.begin(), wanted.end(), row) -
-                                                          wanted.begin());
-                    }
-                }
-            }
+        tokens.swap(of_shard);
+        owned.swap(wanted);
+    }
+    for (std::size_t i = 0; i < owned.size(); ++i) {
+        const auto from = std::upper_bound(cuts.begin(), cuts.end(), owned[i]) - cuts.begin() - 1;
+        received.push_back({static_cast<int>(from), owned[i], static_cast<std::int64_t>(i), 1});
+    }
+    std::size_t token = 0;
+    for (std::int64_t sample = 0; sample < samples_of(out); ++sample) {
+        for (std::int64_t slot = 0; slot < length_of(out); ++slot, ++token) {
+            const std::int32_t row = tokens[token];
+            if (row == other_bank) continue;
+            const auto at = std::lower_bound(owned.begin(), owned.end(), row) - owned.begin();
+            entry(out, sample, slot) = row < 0 ? -1 : static_cast<std::int32_t>(at);
         }
     }
-    const std::int64_t rows_in = cuts[static_cast<std::size_t>(rank) + 1] - cuts[static_cast<std::size_t>(rank)];
-    const auto rows_out = static_cast<std::int64_t>(received.size());
-    return plan_of(rank, ranks, rows_in, std::move(sent), rows_out, std::move(received));
+    return plan_of(rank, ranks, last - first, std::move(sent), static_cast<std::int64_t>(owned.size()),
+                   std::move(received));
 }
 
 }  // namespace detail
@@ -309,8 +313,7 @@ ExchangePlan owned_plan(const L& layout, int rank, const Rows& rows, const Banks
 template <Layout L, StridedTensor Rows, WritableTensor Out>
 [[nodiscard]] ExchangePlan plan_owned(const L& layout, int rank, const Rows& rows, std::span<const std::int64_t> cuts,
                                       Out&& local_rows) {
-    auto out = view(local_rows);
-    return detail::owned_plan(layout, rank, view(rows), no_array, 0, cuts, out);
+    return detail::owned_plan(layout, rank, view(rows), no_array, 0, cuts, view(local_rows));
 }
 
 // The same of one bank of several: rows is row_array(rows, banks), and of local_rows only text and the tokens of `bank` are
@@ -318,8 +321,7 @@ template <Layout L, StridedTensor Rows, WritableTensor Out>
 template <Layout L, class Rows, class Banks, WritableTensor Out>
 [[nodiscard]] ExchangePlan plan_owned(const L& layout, int rank, const detail::BankedRows<Rows, Banks>& rows, int bank,
                                       std::span<const std::int64_t> cuts, Out&& local_rows) {
-    auto out = view(local_rows);
-    return detail::owned_plan(layout, rank, rows.rows, rows.banks, bank, cuts, out);
+    return detail::owned_plan(layout, rank, rows.rows, rows.banks, bank, cuts, view(local_rows));
 }
 
 }  // namespace seqpar

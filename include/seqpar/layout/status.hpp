@@ -44,6 +44,9 @@ enum class Kind : unsigned char {
     reduction,          // a sum of gradients that is not due, or done already
 };
 
+// The groups that a job's ranks are split into: what a Status of kind reduction names as its array.
+enum class GroupAxis : unsigned char { cp, tp, dp, pp };
+
 // The result of a check, 32 bytes, trivially copyable, comparable over ranks: the greatest `code` is the most severe kind, of
 // one kind the last array, and there the first document or position.
 struct Status {
@@ -152,9 +155,14 @@ constexpr KindText kind_text(Kind kind) {
             return {"policy", "a parameter of a policy makes no sense", nullptr, nullptr, nullptr, "at least "};
         case Kind::ranks: return {"ranks", "too few ranks", nullptr, nullptr, nullptr, "at least "};
         case Kind::reduction:
-            return {"reduction", "a sum of gradients over the group is not due", nullptr, nullptr, nullptr, "sums "};
+            return {"reduction", "sums of gradients are not those that are due", nullptr, nullptr, nullptr, "sums "};
     }
     return {"unknown", "unknown kind of status", "array", "index", "field", ""};
+}
+
+constexpr const char* axis_name(int axis) {
+    constexpr const char* names[] = {"CP", "TP", "DP", "PP"};
+    return axis < 0 || axis > 3 ? "?" : names[axis];
 }
 
 inline void append_place(std::string& where, const char* word, std::int64_t value) {
@@ -172,6 +180,7 @@ inline void append_place(std::string& where, const char* word, std::int64_t valu
     std::string line = t.what;
     if (s.ok()) return line;
     std::string where;
+    if (s.kind() == Kind::reduction) where = std::string("axis ") + detail::axis_name(s.array()) + ", ";
     detail::append_place(where, t.array, s.array());
     detail::append_place(where, t.index, s.index());
     detail::append_place(where, t.field, s.field);
