@@ -1,5 +1,4 @@
 // The table "what is split along which axis": each row by its shape and axis, compared element by element; and put back.
-#include "exec.hpp"
 #include "move/values.hpp"
 
 #include <seqpar/layout/packed.hpp>
@@ -47,7 +46,7 @@ void check_row(Axis<A> axis, const F& fill, Extents... extents) {
     std::vector<T> part[2];
     for (int rank = 0; rank < 2; ++rank) {
         part[rank].assign(static_cast<std::size_t>(before * 6 * after), T(101));
-        shard(test::main_exec, layout, rank, dense(x, shape), axis, dense(part[rank], shard_shape), fill);
+        shard(thrust::seq, layout, rank, dense(x, shape), axis, dense(part[rank], shard_shape), fill);
         std::size_t number = 0;
         for (std::int64_t b = 0; b < before; ++b) {
             for (std::int64_t source : sources[rank]) {
@@ -60,7 +59,7 @@ void check_row(Axis<A> axis, const F& fill, Extents... extents) {
         }
     }
     std::vector<T> back(x.size(), T(101));
-    unshard(test::main_exec, layout, shards(dense(part[0], shard_shape), dense(part[1], shard_shape)), axis,
+    unshard(thrust::seq, layout, shards(dense(part[0], shard_shape), dense(part[1], shard_shape)), axis,
             dense(back, shape));
     CHECK((back == x));
 }
@@ -105,7 +104,7 @@ TEST_CASE("routed experts [B,S,K] by axis 1, a fill that is given") { check_row<
 TEST_CASE("cu_seqlens and other metadata: an error, never a split") {
     List out(2, -7);
     const List metadata{0, 8, 12, 12, 12};
-    const Status status = error_of([&] { shard(test::main_exec, layout, 0, metadata, axis<0>, out, 0); });
+    const Status status = error_of([&] { shard(thrust::seq, layout, 0, metadata, axis<0>, out, 0); });
     test::check_status(status, Kind::axis_extent, 0, 9, 5);
     CHECK(out == List(2, -7));
 }

@@ -1,5 +1,4 @@
 // Moves by index arrays: a gather, and with it the roll, the halo and the two ways of the balance as moves of any array.
-#include "exec.hpp"
 #include <seqpar/seqpar.hpp>
 
 #include <doctest/doctest.h>
@@ -36,7 +35,7 @@ std::vector<float> taken(const std::vector<float>& x, std::int64_t length, const
 std::vector<float> moved(std::vector<float>& x, std::int64_t length, const List& index, float fill) {
     const auto slots = static_cast<std::int64_t>(index.size());
     std::vector<float> out(static_cast<std::size_t>(6 * slots), -1.0F);
-    sp::shard(test::main_exec, sp::indexed(index, length), 0, sp::tensor(x.data(), 2, length, 3), sp::axis<1>,
+    sp::shard(thrust::seq, sp::indexed(index, length), 0, sp::tensor(x.data(), 2, length, 3), sp::axis<1>,
               sp::tensor(out.data(), 2, slots, 3), fill);
     return out;
 }
@@ -68,7 +67,7 @@ TEST_CASE("an index outside the array is an error that names it, and nothing is 
         const List index = {0, wrong, 1};
         sp::Status status;
         try {
-            sp::shard(test::main_exec, sp::indexed(index, 4), 0, sp::tensor(x.data(), 2, 4, 3), sp::axis<1>,
+            sp::shard(thrust::seq, sp::indexed(index, 4), 0, sp::tensor(x.data(), 2, 4, 3), sp::axis<1>,
                       sp::tensor(out.data(), 2, 3, 3), 0.0F);
         } catch (const sp::Error& error) {
             status = error.status();
@@ -91,9 +90,9 @@ TEST_CASE("roll by -1 as a move: each slot gets its next token's vector, none ov
     const auto layout = sp::packed(sp::ZigZag{}, cu, 12, 2);
     for (int rank = 0; rank < 2; ++rank) {
         List index(6);
-        sp::roll_index(test::main_exec, layout, rank, cu, -1, index);
+        sp::roll_index(thrust::seq, layout, rank, cu, -1, index);
         std::vector<float> expected(36);
-        sp::shard(test::main_exec, layout, rank, sp::tensor(rolled.data(), 2, 12, 3), sp::axis<1>,
+        sp::shard(thrust::seq, layout, rank, sp::tensor(rolled.data(), 2, 12, 3), sp::axis<1>,
                   sp::tensor(expected.data(), 2, 6, 3));
         CHECK(moved(x, 12, index, 0.0F) == expected);
     }
@@ -147,12 +146,12 @@ TEST_CASE("undo and redo of the balance as moves: joined shards to the whole arr
     std::vector<float> whole = values(24);
     List redo(24);
     List undo(24);
-    sp::gather_index(test::main_exec, layout, redo);
-    sp::restore_index(test::main_exec, layout, undo);
+    sp::gather_index(thrust::seq, layout, redo);
+    sp::restore_index(thrust::seq, layout, undo);
     std::vector<float> joined = moved(whole, 24, redo, 0.0F);
     CHECK(moved(joined, 24, undo, 0.0F) == whole);
     std::vector<float> back(whole.size());
-    sp::unshard(test::main_exec, layout, sp::joined(sp::tensor(joined.data(), 2, 24, 3)), sp::axis<1>,
+    sp::unshard(thrust::seq, layout, sp::joined(sp::tensor(joined.data(), 2, 24, 3)), sp::axis<1>,
                 sp::tensor(back.data(), 2, 24, 3));
     CHECK(back == whole);
 }

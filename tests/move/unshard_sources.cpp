@@ -1,5 +1,4 @@
 // What unshard reads: shards one by one, from a callable, stacked by an all-gather, joined along the axis; all give the same.
-#include "exec.hpp"
 #include "move/values.hpp"
 
 #include <seqpar/layout/contiguous.hpp>
@@ -26,22 +25,22 @@ struct Shards {
     List p0 = List(12);
     List p1 = List(12);
     Shards() {
-        shard(test::main_exec, layout, 0, tensor(x.data(), 2, 12), axis<1>, tensor(p0.data(), 2, 6));
-        shard(test::main_exec, layout, 1, tensor(x.data(), 2, 12), axis<1>, tensor(p1.data(), 2, 6));
+        shard(thrust::seq, layout, 0, tensor(x.data(), 2, 12), axis<1>, tensor(p0.data(), 2, 6));
+        shard(thrust::seq, layout, 1, tensor(x.data(), 2, 12), axis<1>, tensor(p1.data(), 2, 6));
     }
 };
 
 template <class S, Layout L>
 List unshard_into(const L& of, const S& source) {
     List out(24, -1);
-    unshard(test::main_exec, of, source, axis<-1>, tensor(out.data(), 2, 12));
+    unshard(thrust::seq, of, source, axis<-1>, tensor(out.data(), 2, 12));
     return out;
 }
 
 // Whether unshard takes a source: a bare tensor it must not, because stacked and joined shards differ silently.
 template <class S>
 concept UnshardTakes = requires(const S& source, DenseView<std::int64_t, 2> out) {
-    unshard(test::main_exec, layout, source, axis<1>, out);
+    unshard(thrust::seq, layout, source, axis<1>, out);
 };
 static_assert(UnshardTakes<decltype(stacked(std::declval<DenseView<std::int64_t, 3>>()))>);
 static_assert(UnshardTakes<decltype(joined(std::declval<DenseView<std::int64_t, 2>>()))>);
@@ -97,16 +96,16 @@ TEST_CASE("shards of unequal size join; stacked they are refused by rank") {
     const auto uneven = UnevenContiguous{}(5, 2);
     const List both{0, 1, 2, 3, 4};
     List out(5, -1);
-    unshard(test::main_exec, uneven, joined(both), axis<0>, out);
+    unshard(thrust::seq, uneven, joined(both), axis<0>, out);
     CHECK(out == both);
     const List p0{0, 1, 2};
     const List p1{3, 4};
     out.assign(5, -1);
-    unshard(test::main_exec, uneven, shards(p0, p1), axis<0>, out);
+    unshard(thrust::seq, uneven, shards(p0, p1), axis<0>, out);
     CHECK(out == both);
     const List stack(6, 7);
     out.assign(5, -1);
-    check_status(error_of([&] { unshard(test::main_exec, uneven, stacked(tensor(stack.data(), 2, 3)), axis<0>, out); }),
+    check_status(error_of([&] { unshard(thrust::seq, uneven, stacked(tensor(stack.data(), 2, 3)), axis<0>, out); }),
                  Kind::axis_extent, 1, 2, 3, 0);
     CHECK(out == List(5, -1));
 }
@@ -127,25 +126,25 @@ TEST_CASE("a wrong number of shards is an error and nothing is written") {
     const auto v0 = tensor(s.p0.data(), 2, 6);
     List out(24, -1);
     const auto whole = tensor(out.data(), 2, 12);
-    check_status(error_of([&] { unshard(test::main_exec, layout, shards(v0), axis<1>, whole); }), Kind::shard_count, 0, 2,
+    check_status(error_of([&] { unshard(thrust::seq, layout, shards(v0), axis<1>, whole); }), Kind::shard_count, 0, 2,
                  1);
-    check_status(error_of([&] { unshard(test::main_exec, layout, shards(v0, v0, v0), axis<1>, whole); }), Kind::shard_count,
+    check_status(error_of([&] { unshard(thrust::seq, layout, shards(v0, v0, v0), axis<1>, whole); }), Kind::shard_count,
                  0, 2, 3);
     const List stack(36);
     check_status(
-        error_of([&] { unshard(test::main_exec, layout, stacked(tensor(stack.data(), 3, 2, 6)), axis<1>, whole); }),
+        error_of([&] { unshard(thrust::seq, layout, stacked(tensor(stack.data(), 3, 2, 6)), axis<1>, whole); }),
         Kind::shard_count, 0, 2, 3);
-    check_status(error_of([&] { unshard(test::main_exec, layout, joined(tensor(stack.data(), 2, 18)), axis<1>, whole); }),
+    check_status(error_of([&] { unshard(thrust::seq, layout, joined(tensor(stack.data(), 2, 18)), axis<1>, whole); }),
                  Kind::axis_extent, 0, 12, 18, 1);
-    check_status(error_of([&] { unshard(test::main_exec, layout, joined(tensor(stack.data(), 2, 11)), axis<1>, whole); }),
+    check_status(error_of([&] { unshard(thrust::seq, layout, joined(tensor(stack.data(), 2, 11)), axis<1>, whole); }),
                  Kind::axis_extent, 0, 12, 11, 1);
-    check_status(error_of([&] { unshard(test::main_exec, layout, stacked(stack), axis<1>, whole); }), Kind::axes, 0, 2, 1);
+    check_status(error_of([&] { unshard(thrust::seq, layout, stacked(stack), axis<1>, whole); }), Kind::axes, 0, 2, 1);
     // The second shard is wrong: the first must not have been written.
-    check_status(error_of([&] { unshard(test::main_exec, layout, shards(v0, tensor(s.p1.data(), 2, 5)), axis<1>, whole); }),
+    check_status(error_of([&] { unshard(thrust::seq, layout, shards(v0, tensor(s.p1.data(), 2, 5)), axis<1>, whole); }),
                  Kind::axis_extent, 1, 6, 5, 1);
-    check_status(error_of([&] { unshard(test::main_exec, layout, shards(v0, tensor(s.p1.data(), 3, 4)), axis<1>, whole); }),
+    check_status(error_of([&] { unshard(thrust::seq, layout, shards(v0, tensor(s.p1.data(), 3, 4)), axis<1>, whole); }),
                  Kind::axis_extent, 1, 6, 4, 1);
-    check_status(error_of([&] { unshard(test::main_exec, layout, shards(v0, tensor(s.p1.data(), 1, 6)), axis<1>, whole); }),
+    check_status(error_of([&] { unshard(thrust::seq, layout, shards(v0, tensor(s.p1.data(), 1, 6)), axis<1>, whole); }),
                  Kind::extent, 1, 2, 1, 0);
     CHECK(out == List(24, -1));
 }
@@ -155,7 +154,7 @@ TEST_CASE("shards that overlap the output are an error") {
     List out(24, -1);
     const auto whole = tensor(out.data(), 2, 12);
     check_status(error_of([&] {
-                     unshard(test::main_exec, layout, shards(tensor(s.p0.data(), 2, 6), tensor(out.data() + 12, 2, 6)),
+                     unshard(thrust::seq, layout, shards(tensor(s.p0.data(), 2, 6), tensor(out.data() + 12, 2, 6)),
                              axis<1>, whole);
                  }),
                  Kind::overlap, 1, 0, 1);
@@ -166,8 +165,8 @@ TEST_CASE("no document and no token: shards are empty and nothing is read") {
     const List none{0};
     const auto empty = packed(ZigZag{}, none, 0, 2);
     const auto nothing = tensor(static_cast<std::int64_t*>(nullptr), 2, 0);
-    shard(test::main_exec, empty, 1, nothing, axis<1>, nothing);
-    unshard(test::main_exec, empty, joined(nothing), axis<1>, nothing);
-    unshard(test::main_exec, empty, stacked(tensor(static_cast<std::int64_t*>(nullptr), 2, 2, 0)), axis<1>, nothing);
-    CHECK(error_of([&] { shard(test::main_exec, empty, 2, nothing, axis<1>, nothing); }).kind() == Kind::rank);
+    shard(thrust::seq, empty, 1, nothing, axis<1>, nothing);
+    unshard(thrust::seq, empty, joined(nothing), axis<1>, nothing);
+    unshard(thrust::seq, empty, stacked(tensor(static_cast<std::int64_t*>(nullptr), 2, 2, 0)), axis<1>, nothing);
+    CHECK(error_of([&] { shard(thrust::seq, empty, 2, nothing, axis<1>, nothing); }).kind() == Kind::rank);
 }
