@@ -4,10 +4,10 @@
 #include "layouts.hpp"
 
 #include <seqpar/balance/plans.hpp>
+#include <seqpar/exchange/plans.hpp>
 #include <seqpar/index/attention_offsets.hpp>
 #include <seqpar/index/gather.hpp>
 #include <seqpar/index/halo.hpp>
-#include <seqpar/exchange/plans.hpp>
 #include <seqpar/index/roll.hpp>
 #include <seqpar/index/rows.hpp>
 

@@ -2,8 +2,8 @@
 // page's tables is in one of them.
 #include "layout/lists.hpp"
 
-#include <seqpar/index/halo.hpp>
 #include <seqpar/exchange/plans.hpp>
+#include <seqpar/index/halo.hpp>
 #include <seqpar/index/roll.hpp>
 #include <seqpar/seqpar.hpp>
 

@@ -3,7 +3,7 @@
 
 #include <seqpar/balance/items.hpp>
 
-#include <map>
+#include <set>
 
 using namespace test;
 
@@ -112,8 +112,8 @@ TEST_CASE("plans of relayouts, undo and redo keep the laws, for any two layouts 
         for_each_layout(random, static_cast<int>(random.between(1, 4)), 4, 2, [&](const auto& from) {
             const Table table = random_table(random, static_cast<int>(random.between(1, 5)), from.size());
             const sp::Permuted to(table.view());
-            const Plans plans = plans_of(std::max(from.ranks(), to.ranks()),
-                                         [&](int rank) { return sp::relayout(from, to, rank); });
+            const Plans plans =
+                plans_of(std::max(from.ranks(), to.ranks()), [&](int rank) { return sp::relayout(from, to, rank); });
             check_laws(random, plans);
             check_crosses_once(plans);
             const Plans undo = plans_of(from.ranks(), [&](int rank) { return sp::plan_undo(from, rank); });
@@ -172,8 +172,7 @@ TEST_CASE("owned rows: each row goes to the rank whose shard names it, once, and
     Random random(13);
     for (int ranks = 1; ranks <= 4; ++ranks) {
         for (const std::int64_t bank_rows : {0, 1, 7, 30})
-            for_each_layout(random, ranks, 4, 2,
-                            [&](const auto& layout) { check_owned(random, layout, bank_rows); });
+            for_each_layout(random, ranks, 4, 2, [&](const auto& layout) { check_owned(random, layout, bank_rows); });
     }
 }
 
@@ -182,7 +181,8 @@ TEST_CASE("owned rows of [B, S], of several banks, and a row that two tokens of 
     const std::vector<std::int32_t> rows{-1, 2, 0, -1, 1, 2, -1, 3};  // [2, 4]: row 2 twice on rank 0
     std::vector<std::int32_t> local(4, -7);
     const auto plan = [&](int rank) {
-        return sp::plan_owned(layout, rank, sp::tensor(rows.data(), 2, 4), List{0, 2, 4}, sp::tensor(local.data(), 2, 2));
+        return sp::plan_owned(layout, rank, sp::tensor(rows.data(), 2, 4), List{0, 2, 4},
+                              sp::tensor(local.data(), 2, 2));
     };
     const sp::ExchangePlan first = plan(0);
     CHECK(local == std::vector<std::int32_t>{-1, 1, 0, 1});  // owns rows 1 and 2 of the bank
@@ -293,9 +293,10 @@ TEST_CASE("a plan that was tampered with is none") {
     CHECK(kind([](auto& p) { p.send_splits[1] -= 1; }) == sp::Kind::extent);
     CHECK(kind([](auto& p) { p.send_rows[0] = 8; }) == sp::Kind::row_range);
     CHECK(kind([](auto& p) { p.receive_rows[0] = -1; }) == sp::Kind::row_range);
-    CHECK(kind([](auto& p) { std::swap(p.send_splits[0], p.send_splits[1]), p.send_splits[0]++, p.send_splits[1]--; }) ==
-          sp::Kind::extent);
-    CHECK(kind([](auto& p) { p.repeats = {0, 1}; }) == sp::Kind::extent);
+    CHECK(kind([](auto& p) {
+              std::swap(p.send_splits[0], p.send_splits[1]), p.send_splits[0]++, p.send_splits[1]--;
+          }) == sp::Kind::extent);
+    CHECK(kind([](auto& p) { p.repeats = {0, 1}; }) == sp::Kind::length);
 }
 
 TEST_CASE("a plan as a table") {

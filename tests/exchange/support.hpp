@@ -3,12 +3,9 @@
 #pragma once
 
 #include "index/support.hpp"
+#include "ranks.hpp"
 
-#include <seqpar/exchange/in_process.hpp>
 #include <seqpar/exchange/plans.hpp>
-
-#include <exception>
-#include <thread>
 
 namespace test {
 
@@ -24,7 +21,8 @@ Plans plans_of(int ranks, F make) {
 }
 
 inline Plans reversed_all(const Plans& plans) {
-    return plans_of(static_cast<int>(plans.size()), [&](int r) { return reversed(plans[static_cast<std::size_t>(r)]); });
+    return plans_of(static_cast<int>(plans.size()),
+                    [&](int r) { return reversed(plans[static_cast<std::size_t>(r)]); });
 }
 
 // visit(from rank, row there, to rank, row there) for every row that the plans move, in the order in which it arrives, each side
@@ -97,7 +95,8 @@ inline std::vector<std::int32_t> random_rows(Random& random, std::int64_t tokens
     List numbers = range(0, bank_rows);
     numbers.resize(static_cast<std::size_t>(std::max(bank_rows, tokens)), -1);
     for (std::size_t i = numbers.size(); i > 1; --i)
-        std::swap(numbers[i - 1], numbers[static_cast<std::size_t>(random.between(0, static_cast<std::int64_t>(i) - 1))]);
+        std::swap(numbers[i - 1],
+                  numbers[static_cast<std::size_t>(random.between(0, static_cast<std::int64_t>(i) - 1))]);
     numbers.resize(static_cast<std::size_t>(tokens));
     return as<std::int32_t>(numbers);
 }
@@ -106,21 +105,7 @@ inline std::vector<std::int32_t> random_rows(Random& random, std::int64_t tokens
 template <class F>
 void on_ranks(int ranks, F f) {
     const sp::VirtualRanks group(ranks, std::chrono::seconds(20));
-    std::vector<std::exception_ptr> failures(static_cast<std::size_t>(ranks));
-    std::vector<std::thread> threads;
-    for (int rank = 0; rank < ranks; ++rank) {
-        threads.emplace_back([&, rank] {
-            try {
-                const sp::VirtualRank comm = group.join(rank);
-                f(comm);
-            } catch (...) {
-                failures[static_cast<std::size_t>(rank)] = std::current_exception();
-            }
-        });
-    }
-    for (std::thread& thread : threads)
-        thread.join();
-    for (const std::exception_ptr& failure : failures) {
+    for (const std::exception_ptr& failure : run_ranks(group, ranks, f)) {
         if (failure) std::rethrow_exception(failure);
     }
 }

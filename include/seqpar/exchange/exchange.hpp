@@ -75,8 +75,8 @@ private:
 // Adds rows of the buffer to those of the array, each row's in order of rank.
 template <class T>
 struct AddReceived {
-    SlotCopy copy;           // whole: the array; shard: the buffer
-    PlanRows slots;          // own part first
+    SlotCopy copy;   // whole: the array; shard: the buffer
+    PlanRows slots;  // own part first
     const std::int64_t* rows;
     const std::int64_t* order;  // entries of rows in order of row; null: none comes twice
     std::int64_t entries;
@@ -109,8 +109,7 @@ private:
         }
         T* const to = reinterpret_cast<T*>(whole) + at;
         for (; i < entries && rows[entry(i)] == row; ++i) {
-            const T* const from =
-                reinterpret_cast<const T*>(buffer + slots.slot_of(entry(i)) * copy.shard.stride) + at;
+            const T* const from = reinterpret_cast<const T*>(buffer + slots.slot_of(entry(i)) * copy.shard.stride) + at;
             for (std::int64_t c = 0; c < count; ++c)
                 add_value(to[c], from[c]);
         }
@@ -188,10 +187,10 @@ void run_exchange(const D& exec, const C& comm, const ExchangePlan& plan, const 
         shard_adjoint(exec, to, 0, received, RuntimeAxis{k}, out);
     } else {
         const Offsets<std::int64_t> order = memory.rows(plan.repeats);
-        run_index_work(Dispatch{}, exec,
-                       AddReceived<Element>{slot_copy(out, received, k), to, rows.data(),
-                                            order.count() == 0 ? nullptr : order.data(), receives,
-                                            receives * row_elements});
+        run_index_work(
+            Dispatch{}, exec,
+            AddReceived<Element>{slot_copy(out, received, k), to, rows.data(),
+                                 order.count() == 0 ? nullptr : order.data(), receives, receives * row_elements});
     }
 }
 
@@ -209,7 +208,8 @@ Status check_plan(const C& comm, const ExchangePlan& plan) {
 template <class In, class Out>
 Status check_field(const ExchangePlan& plan, const Field<In, Out, BatchLayout, void>& field, int array) {
     // As a whole of rows_in entries and its shard of rows_out would be.
-    const PlanRows shape(Offsets<std::int64_t>(nullptr, plan.rows_out), plan.rows_in, plan.send_splits, plan.rank, true);
+    const PlanRows shape(Offsets<std::int64_t>(nullptr, plan.rows_out), plan.rows_in, plan.send_splits, plan.rank,
+                         true);
     return check_arrays(shape, 0, field.in, field.out, field.axis, true, array);
 }
 
@@ -217,8 +217,9 @@ template <class Mode, class D, Communicator C, class... In, class... Out>
 void exchange_fields(const D& exec, const C& comm, const ExchangePlan& plan,
                      const Field<In, Out, BatchLayout, void>&... fields) {
     static_assert(is_mode<Mode> && !is_summed<Mode>, "an exchange writes by Store or by Add");
-    static_assert(std::is_same_v<Mode, Store> || !(std::is_void_v<typename Field<In, Out, BatchLayout, void>::element> || ...),
-                  "what is added needs an element type: give a run-time tensor as<T, N>()");
+    static_assert(
+        std::is_same_v<Mode, Store> || !(std::is_void_v<typename Field<In, Out, BatchLayout, void>::element> || ...),
+        "what is added needs an element type: give a run-time tensor as<T, N>()");
     throw_if_bad(check_plan<Mode>(comm, plan));
     int array = 0;
     (throw_if_bad(check_field(plan, fields, array++)), ...);

@@ -111,9 +111,10 @@ inline std::string row_text(const std::int64_t* rows, std::int64_t count) {
     if (!status.ok()) return status;
     const std::int64_t arrives = plan.receive_splits[static_cast<std::size_t>(plan.rank)];
     if (arrives != plan.stays()) return make_status(Kind::extent, 1, 0, plan.stays(), arrives);
-    return plan.repeats.empty() ? Status{}
-                                : detail::check_part(plan.repeats, {static_cast<std::int64_t>(plan.receive_rows.size())},
-                                                     static_cast<std::int64_t>(plan.receive_rows.size()), 1);
+    return plan.repeats.empty()
+               ? Status{}
+               : detail::check_part(plan.repeats, {static_cast<std::int64_t>(plan.receive_rows.size())},
+                                    static_cast<std::int64_t>(plan.receive_rows.size()), 1);
 }
 
 // The way back, which is the adjoint where it adds: sum over ranks of <exchange(x), y> = <x, exchange(reversed, y)>.

@@ -172,11 +172,12 @@ struct RollOfRank {
 // convolutions need besides the shard. Rows of the shard itself are copied; rows beyond an end are left as they are.
 template <Layout L, OffsetArray... R>
     requires(sizeof...(R) <= 1)
-[[nodiscard]] ExchangePlan plan_halo(const L& layout, int rank, Side side, std::int64_t window, const R&... cu_seqlens) {
+[[nodiscard]] ExchangePlan plan_halo(const L& layout, int rank, Side side, std::int64_t window,
+                                     const R&... cu_seqlens) {
     throw_if_bad(check_rank(layout, rank));
-    return plan_fetch(layout, rank,
-                      detail::HaloOfRank<L, decltype(offsets(cu_seqlens))...>{
-                          layout, side, window, {offsets(cu_seqlens)...}});
+    return plan_fetch(
+        layout, rank,
+        detail::HaloOfRank<L, decltype(offsets(cu_seqlens))...>{layout, side, window, {offsets(cu_seqlens)...}});
 }
 
 // From a shard to that of the sequence rolled by `by` (roll_index; with cu_seqlens, inside documents): by -1 each slot gets the
@@ -185,9 +186,8 @@ template <Layout L, OffsetArray... R>
     requires(sizeof...(R) <= 1)
 [[nodiscard]] ExchangePlan plan_roll(const L& layout, int rank, std::int64_t by, const R&... cu_seqlens) {
     throw_if_bad(check_rank(layout, rank));
-    return plan_fetch(
-        layout, rank,
-        detail::RollOfRank<L, decltype(offsets(cu_seqlens))...>{layout, by, {offsets(cu_seqlens)...}});
+    return plan_fetch(layout, rank,
+                      detail::RollOfRank<L, decltype(offsets(cu_seqlens))...>{layout, by, {offsets(cu_seqlens)...}});
 }
 
 namespace detail {
@@ -236,8 +236,7 @@ std::vector<std::int32_t> rows_of_shard(const L& layout, int rank, const Rows& r
                     if (row != -1 && entry(banks, sample, token) != bank) row = other_bank;
                 }
                 if (row < (std::is_same_v<Banks, NoArray> ? -1 : other_bank) || row >= bank_rows)
-                    throw_if_bad(
-                        make_status(Kind::row_range, bank, sample * length_of(rows) + token, bank_rows, row));
+                    throw_if_bad(make_status(Kind::row_range, bank, sample * length_of(rows) + token, bank_rows, row));
                 result.push_back(row);
             }
         }

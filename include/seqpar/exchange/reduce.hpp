@@ -28,8 +28,8 @@ void sum_in_place(const D& exec, const C& comm, const GradientState& state, X&..
         const auto stream = exchange_stream(Dispatch{}, exec, std::type_identity<typename C::Stream>{});
         auto group = comm.group();
         (comm.all_reduce(group, view(gradients).data_handle(), view(gradients).data_handle(),
-                         static_cast<std::int64_t>(view(gradients).size()), data_type_of<element_of<X>>,
-                         Reduction::sum, stream),
+                         static_cast<std::int64_t>(view(gradients).size()), data_type_of<element_of<X>>, Reduction::sum,
+                         stream),
          ...);
         group.close();
     }

@@ -12,8 +12,9 @@ template <CudaExec D>
 class DeviceExchange {
 public:
     DeviceExchange(const D& exec, const ExchangePlan& plan, std::int64_t bytes)
-        : scratch_(exec, static_cast<std::size_t>(rounded(bytes) + rounded(rows_of(plan.send_rows)) +
-                                                  rounded(rows_of(plan.receive_rows)) + rounded(rows_of(plan.repeats)))),
+        : scratch_(exec,
+                   static_cast<std::size_t>(rounded(bytes) + rounded(rows_of(plan.send_rows)) +
+                                            rounded(rows_of(plan.receive_rows)) + rounded(rows_of(plan.repeats)))),
           next_(data() + rounded(bytes)),
           stream_(stream_of(exec)) {}
 
