@@ -71,11 +71,11 @@ inline Weights zero_weights() {
     return w;
 }
 
-// Real: in [-1, 1], scaled. Whole: -1, 0 or 1, most of them 0.
+// Real: in [-1, 1], scaled. Whole: -1, 0 or 1.
 inline void fill(test::Random& random, Numbers numbers, double scale, Matrix& matrix) {
     for (double& x : matrix.reshaped()) {
         x = numbers == Numbers::real ? scale * static_cast<double>(random.between(-1000, 1000)) / 1000
-                                     : static_cast<double>(random.once_in(3) ? random.between(-1, 1) : 0);
+                                     : static_cast<double>(random.between(-1, 1));
     }
 }
 
@@ -91,10 +91,10 @@ inline Weights random_weights(test::Random& random, Numbers numbers) {
 // --- tokens, and other ranks ------------------------------------------------------------------------------------------
 // Those whose attention a rank computes. Numbers of tokens are those of the unpadded sequence; a pad slot has -1.
 struct Tokens {
-    List source, begin;    // of each, and of the first of its document
-    List turns;            // [3, tokens]: its place on the three axes
-    List labels;           // the token that comes next, or `ignore`
-    List key_source;       // of each key that Peers give
+    List source, begin;  // of each, and of the first of its document
+    List turns;          // [3, tokens]: its place on the three axes
+    List labels;         // the token that comes next, or `ignore`
+    List key_source;     // of each key that Peers give
 };
 
 // What a rank asks of others. Alone it has all tokens, heads and columns itself.
@@ -114,12 +114,14 @@ struct Peers {
 };
 
 // --- parts of a layer -------------------------------------------------------------------------------------------------
-// Root mean square, or cut off at 2; then scaled. [tokens, width]
+// Divided by the root mean square, or what remains of 5, from -2 to 2; then scaled. [tokens, width]
+inline double remains(double x) { return std::remainder(x, 5); }
+
 inline Matrix norm(const Matrix& x, const Matrix& scale, Numbers numbers) {
     Matrix y = x;
     for (auto row : y.rowwise()) {
         if (numbers == Numbers::real) row /= std::sqrt(row.squaredNorm() / width + 1e-6);
-        if (numbers == Numbers::whole) row = row.cwiseMax(-2).cwiseMin(2).eval();
+        if (numbers == Numbers::whole) row = row.unaryExpr(&remains).eval();
         row.array() *= scale.row(0).array();
     }
     return y;
@@ -133,8 +135,8 @@ inline Matrix norm_backward(const Matrix& x, const Matrix& scale, const Matrix& 
             d_scale.array().row(0) += d_y.row(t).array() * row / r;
             d_x.row(t) = d_row / r - row * (d_row * row).sum() / (width * r * r * r);
         } else {
-            d_scale.array().row(0) += d_y.row(t).array() * row.max(-2).min(2);
-            d_x.row(t) = (row.abs() <= 2).select(d_row, 0);
+            d_scale.array().row(0) += d_y.row(t).array() * row.unaryExpr(&remains);
+            d_x.row(t) = d_row;
         }
     }
     return d_x;
@@ -157,7 +159,9 @@ inline void turn(Block x, const Tokens& tokens, int sense, Numbers numbers) {
     }
 }
 
-inline double activation(double x, Numbers numbers) { return numbers == Numbers::real ? std::tanh(x) : std::fmax(x, 0); }
+inline double activation(double x, Numbers numbers) {
+    return numbers == Numbers::real ? std::tanh(x) : std::fmax(x, 0);
+}
 inline double activation_slope(double x, Numbers numbers) {
     if (numbers == Numbers::whole) return x > 0 ? 1 : 0;
     return 1 - std::tanh(x) * std::tanh(x);
@@ -219,7 +223,8 @@ public:
     }
 
     // Adds to the gradients of the weights.
-    Matrix backward(const LayerWeights& w, LayerWeights& d_w, const Matrix& d_y, const Tokens& tokens, const Peers& peers) const {
+    Matrix backward(const LayerWeights& w, LayerWeights& d_w, const Matrix& d_y, const Tokens& tokens,
+                    const Peers& peers) const {
         const Index some = inner / peers.parts, part = peers.part * some;
         Matrix d = peers.gather_tokens(d_y);
         d_w.down.middleRows(part, some) += activated().transpose() * d;
@@ -291,17 +296,20 @@ inline Matrix encode(const Matrix& patches, const Matrix& w, Numbers numbers) {
     const Matrix y = patches * w;
     return numbers == Numbers::real ? Matrix(y.array().tanh()) : y;
 }
-inline void encode_backward(const Matrix& patches, const Matrix& bank, const Matrix& d_bank, Matrix& d_w, Numbers numbers) {
-    d_w += patches.transpose() * (numbers == Numbers::real ? Matrix(d_bank.array() * (1 - bank.array().square())) : d_bank);
+inline void encode_backward(const Matrix& patches, const Matrix& bank, const Matrix& d_bank, Matrix& d_w,
+                            Numbers numbers) {
+    d_w += patches.transpose() *
+           (numbers == Numbers::real ? Matrix(d_bank.array() * (1 - bank.array().square())) : d_bank);
 }
 
 // The sum of the losses of Tokens, each times `weight`: cross entropy, or squares. Writes x's gradient, adds to those of weights.
-inline double loss(const Weights& w, Weights& d_w, const Matrix& x, Matrix& d_x, const Tokens& tokens, const Peers& peers,
-                   double weight, Numbers numbers) {
+inline double loss(const Weights& w, Weights& d_w, const Matrix& x, Matrix& d_x, const Tokens& tokens,
+                   const Peers& peers, double weight, Numbers numbers) {
     const Index columns = vocabulary / peers.parts, first = peers.part * columns;
     const Matrix normed = peers.gather_tokens(norm(x, w.norm, numbers));
     Matrix logits = normed * w.head.middleCols(first, columns);  // and then their gradient
-    Matrix most = logits.rowwise().maxCoeff(), sums(logits.rows(), 2);  // of exponentials or squares; of the label's logit
+    Matrix most = logits.rowwise().maxCoeff(),
+           sums(logits.rows(), 2);  // of exponentials or squares; of the label's logit
     peers.max(most);
     if (numbers == Numbers::whole) most.setZero();
     for (Index t = 0; t < logits.rows(); ++t) {

@@ -110,7 +110,8 @@ inline Result one_process(const Weights& w, const Batch& batch, Numbers numbers,
             if (b >= 0) x.row(t) += bank[1 + l][at(b)].row(r);
         }
     }
-    result.loss = loss(w, d_w, x, d_x, all, alone, numbers == Numbers::real ? 1 / static_cast<double>(targets) : 1, numbers);
+    result.loss =
+        loss(w, d_w, x, d_x, all, alone, numbers == Numbers::real ? 1 / static_cast<double>(targets) : 1, numbers);
     for (std::size_t l = layers; l-- > 0;) {
         for (Index t = 0; t < tokens && l < levels; ++t) {
             const auto [b, r] = row[at(t)];

@@ -57,11 +57,11 @@ inline void all_reduce(const sp::VirtualRank& comm, Matrix& m, sp::Reduction red
 
 // --- what a rank holds of the batch -----------------------------------------------------------------------------------
 struct Shard {
-    Tokens tokens;                                // of the CP shard: labels and positions are not split over TP
-    List ids;                                     // of its part whose vectors are kept here
-    std::vector<std::int32_t> rows, bank;         // of the same; rows are numbered as they are known here
-    std::array<Index, banks> begin, end, known;   // of each bank: the rows encoded here, and how many are known here
-    std::array<sp::ExchangePlan, banks> plan;     // by which they come from where they are encoded
+    Tokens tokens;                               // of the CP shard: labels and positions are not split over TP
+    List ids;                                    // of its part whose vectors are kept here
+    std::vector<std::int32_t> rows, bank;        // of the same; rows are numbered as they are known here
+    std::array<Index, banks> begin, end, known;  // of each bank: the rows encoded here, and how many are known here
+    std::array<sp::ExchangePlan, banks> plan;    // by which they come from where they are encoded
 };
 
 template <sp::Layout L>
@@ -106,15 +106,15 @@ Shard shard_of(const Batch& batch, const L& layout, const Run& run, int cp_rank,
             return field;
         }
     };
-    sp::shard_batch(thrust::seq, tp_sp, rank, filled(sp::field(batch.ids, sp::axis<0>, shard.ids), 0),
-                    filled(sp::field(rows, sp::axis<0>, shard.rows), -1),
-                    filled(sp::field(bank, sp::axis<0>, shard.bank), -1),
-                    filled(sp::field(labels, sp::axis<-1>, tokens.labels).with(layout, cp_rank), ignore),
-                    filled(sp::field(places, sp::axis<-1>, tokens.begin).with(layout, cp_rank), 0),
-                    filled(sp::field(sp::tensor(turns.data(), 3, batch.size()), sp::axis<1>,
-                                     sp::tensor(tokens.turns.data(), 3, slots))
-                               .with(layout, cp_rank),
-                           0));
+    sp::shard_batch(
+        thrust::seq, tp_sp, rank, filled(sp::field(batch.ids, sp::axis<0>, shard.ids), 0),
+        filled(sp::field(rows, sp::axis<0>, shard.rows), -1), filled(sp::field(bank, sp::axis<0>, shard.bank), -1),
+        filled(sp::field(labels, sp::axis<-1>, tokens.labels).with(layout, cp_rank), ignore),
+        filled(sp::field(places, sp::axis<-1>, tokens.begin).with(layout, cp_rank), 0),
+        filled(
+            sp::field(sp::tensor(turns.data(), 3, batch.size()), sp::axis<1>, sp::tensor(tokens.turns.data(), 3, slots))
+                .with(layout, cp_rank),
+            0));
     sp::sources(thrust::seq, layout, cp_rank, tokens.source);
     for (std::size_t t = 0; t < tokens.begin.size(); ++t)
         tokens.begin[t] = tokens.source[t] - tokens.begin[t];
@@ -129,7 +129,8 @@ Shard shard_of(const Batch& batch, const L& layout, const Run& run, int cp_rank,
         shard.end[b] = cuts[at(run.sharded() ? cp_rank + 1 : 1)];
         if (run.encoder == Encoder::gathered) shard.plan[b] = sp::plan_all_gather_v(cuts, cp_rank);
         if (run.encoder == Encoder::routed)
-            shard.plan[b] = sp::plan_owned(layout, cp_rank, sp::row_array(rows, bank), static_cast<int>(b), cuts, routed);
+            shard.plan[b] =
+                sp::plan_owned(layout, cp_rank, sp::row_array(rows, bank), static_cast<int>(b), cuts, routed);
         shard.known[b] = run.sharded() ? shard.plan[b].rows_out : cuts.back();
     }
     if (run.encoder == Encoder::routed)
@@ -183,7 +184,7 @@ public:
             return all;
         }
         const List counts = joined_counts(own.cols());
-        Matrix joined(sp::detail::sum_of(counts) / own.cols(), own.cols());
+        Matrix joined(layout_.size(), own.cols());
         together(cp_, [&](auto& g) { cp_.all_gather_v(g, own.data(), joined.data(), counts, f64, {}); });
         all.resize(layout_.source_size(), own.cols());
         sp::unshard(thrust::seq, layout_, sp::joined(tensor(joined)), sp::axis<0>, tensor(all));
@@ -200,7 +201,7 @@ public:
         }
         Matrix d_whole = d_all;
         const List counts = joined_counts(d_all.cols());
-        Matrix joined(sp::detail::sum_of(counts) / d_all.cols(), d_all.cols()), own(layout_.slots(cp_.rank()), d_all.cols());
+        Matrix joined(layout_.size(), d_all.cols()), own(layout_.slots(cp_.rank()), d_all.cols());
         Index first = 0;
         for (int r = 0; r < cp_.size(); ++r) {
             sp::unshard_adjoint(thrust::seq, layout_, r, tensor(d_whole), sp::axis<0>,
@@ -252,7 +253,8 @@ public:
         : shard_(shard), run_(run), ranks_(ranks) {
         for (std::size_t b = 0; b < banks; ++b) {
             const Index rows = shard.end[b] - shard.begin[b];
-            input_[b] = rows > 0 ? Matrix(batch.patches[b].middleRows(shard.begin[b], rows)) : Matrix::Constant(1, patch, 7);
+            input_[b] =
+                rows > 0 ? Matrix(batch.patches[b].middleRows(shard.begin[b], rows)) : Matrix::Constant(1, patch, 7);
             for (std::size_t k = 0; k <= levels; ++k)
                 output_[k][b] = encode(input_[b], w.encoder[k][b], run.numbers);
         }
@@ -268,7 +270,9 @@ public:
                 own[k][b] = has_filler(b) ? Matrix(0, width) : output_[k][b];
                 known[k][b].resize(shard_.known[b], width);
             }
-            const auto rows = [&](std::size_t k) { return sp::field(tensor(own[k][b]), sp::axis<0>, tensor(known[k][b])); };
+            const auto rows = [&](std::size_t k) {
+                return sp::field(tensor(own[k][b]), sp::axis<0>, tensor(known[k][b]));
+            };
             if (run_.sharded()) {
                 sp::exchange_batch(thrust::seq, ranks_.cp, shard_.plan[b], rows(0), rows(1), rows(2));
             } else {
@@ -291,8 +295,11 @@ public:
             if (cp.bank_sum() == sp::BankSum::all_reduce) cp = sum(ranks_.cp, cp);
             std::array<Matrix, 1 + levels> d_own;
             for (std::size_t k = 0; k <= levels; ++k)
-                d_own[k] = run_.sharded() ? Matrix(Matrix::Zero(shard_.end[b] - shard_.begin[b], width)) : d_known[k][b];
-            const auto rows = [&](std::size_t k) { return sp::field(tensor(d_known[k][b]), sp::axis<0>, tensor(d_own[k])); };
+                d_own[k] =
+                    run_.sharded() ? Matrix(Matrix::Zero(shard_.end[b] - shard_.begin[b], width)) : d_known[k][b];
+            const auto rows = [&](std::size_t k) {
+                return sp::field(tensor(d_known[k][b]), sp::axis<0>, tensor(d_own[k]));
+            };
             if (cp.bank_sum() == sp::BankSum::reduce_scatter)
                 cp = sp::sum_bank_rows(thrust::seq, ranks_.cp, cp, shard_.plan[b], rows(0), rows(1), rows(2));
             for (std::size_t k = 0; k <= levels; ++k) {
@@ -329,12 +336,15 @@ private:
 
 // --- the step ---------------------------------------------------------------------------------------------------------
 // The loss and the gradients of the whole batch, on every rank; those of the encoder on the first stage.
-inline Result step(const Weights& w, const Batch& batch, Shard& shard, const Peers& peers, const Run& run, const Ranks& ranks) {
+inline Result step(const Weights& w, const Batch& batch, const Shard& shard, const Peers& peers, const Run& run,
+                   const Ranks& ranks) {
     Result result;
     Weights& d_w = result.gradients;
     const Tokens& tokens = shard.tokens;
     const auto rows = sp::row_array(shard.rows, shard.bank);
-    const auto of_level = [](std::array<Matrix, banks>& level) { return sp::banks(tensor(level[0]), tensor(level[1])); };
+    const auto of_level = [](std::array<Matrix, banks>& level) {
+        return sp::banks(tensor(level[0]), tensor(level[1]));
+    };
     const bool frozen = run.encoder == Encoder::frozen;
     const int stage = ranks.pp.rank();
     const auto first = at(stage) * layers / at(run.pp), last = at(stage + 1) * layers / at(run.pp);
@@ -391,7 +401,8 @@ inline Result step(const Weights& w, const Batch& batch, Shard& shard, const Pee
     }
 
     for (std::size_t l = last; l-- > first;) {
-        if (l < levels && !frozen) sp::add_rows_backward(thrust::seq, tensor(d_x), rows, of_level(d_bank[1 + l]), sp::Store{});
+        if (l < levels && !frozen)
+            sp::add_rows_backward(thrust::seq, tensor(d_x), rows, of_level(d_bank[1 + l]), sp::Store{});
         d_x = layer[l].backward(w.layer[l], d_w.layer[l], d_x, tokens, peers);
     }
     if (stage > 0) {

@@ -39,11 +39,8 @@ Batch mixed_batch(Numbers numbers, bool to_pad) {
     if (!to_pad) maker.text(16).end_document();
     return maker.done();
 }
-Batch text_batch(Numbers numbers, bool to_pad) {
-    BatchMaker maker(6, numbers);
-    for (const Index length : {16, 8, 40})
-        maker.text(to_pad ? length - 3 : length).end_document();
-    return maker.done();
+Batch text_batch(Numbers numbers) {
+    return BatchMaker(6, numbers).text(16).end_document().text(8).end_document().text(40).end_document().done();
 }
 
 std::vector<Result> run_all(const Weights& w, const Batch& batch, const std::string& letter, const Run& run) {
@@ -59,8 +56,8 @@ std::vector<Result> run_all(const Weights& w, const Batch& batch, const std::str
     std::vector<Result> results(at(size));
     const auto thrown = test::run_ranks(world, size, [&](const sp::VirtualRank& comm) {
         const int tp = comm.rank() % run.tp, cp = comm.rank() / run.tp % run.cp, stage = comm.rank() / run.tp / run.cp;
-        const Ranks ranks{comm, cp_groups[at(stage * run.tp + tp)].join(cp), tp_groups[at(stage * run.cp + cp)].join(tp),
-                          pp_groups[at(cp * run.tp + tp)].join(stage)};
+        const Ranks ranks{comm, cp_groups[at(stage * run.tp + tp)].join(cp),
+                          tp_groups[at(stage * run.cp + cp)].join(tp), pp_groups[at(cp * run.tp + tp)].join(stage)};
         with_layout(letter, batch, run.cp, run.tp, [&](const auto& layout) {
             Shard shard = shard_of(batch, layout, run, cp, tp);
             const Split peers(layout, ranks, run.ring);
@@ -88,19 +85,31 @@ void check_same(Matrix& got, Matrix& expected, Numbers numbers) {
     }
 }
 
-void check_parity(const std::string& letter, const Batch& batch, const Run& run) {
+// What one process gives, for all runs over one batch.
+struct Expected {
+    Batch batch;
+    Weights w;
+    Result whole, frozen;  // without the encoder's gradients
+
+    Expected(const Batch& batch_, Numbers numbers) : batch(batch_) {
+        test::Random random(4);
+        w = random_weights(random, numbers);
+        std::feclearexcept(FE_INEXACT);
+        whole = one_process(w, batch, numbers, false);
+        frozen = one_process(w, batch, numbers, true);
+        if (numbers == Numbers::whole) CHECK(std::fetestexcept(FE_INEXACT) == 0);
+    }
+};
+
+void check_parity(Expected& one, const std::string& letter, const Run& run) {
     CAPTURE(letter);
     CAPTURE(run.cp);
     CAPTURE(run.tp);
     CAPTURE(run.pp);
     CAPTURE(static_cast<int>(run.encoder));
     CAPTURE(run.ring);
-    test::Random random(4);
-    const Weights w = random_weights(random, run.numbers);
-    std::feclearexcept(FE_INEXACT);
-    Result expected = one_process(w, batch, run.numbers, run.encoder == Encoder::frozen);
-    if (run.numbers == Numbers::whole) REQUIRE(std::fetestexcept(FE_INEXACT) == 0);
-    auto results = run_all(w, batch, letter, run);
+    Result& expected = run.encoder == Encoder::frozen ? one.frozen : one.whole;
+    auto results = run_all(one.w, one.batch, letter, run);
     for (std::size_t rank = 0; rank < results.size(); ++rank) {
         CAPTURE(rank);
         CHECK(std::abs(results[rank].loss - expected.loss) <= (run.numbers == Numbers::real ? 1e-12 : 0));
@@ -115,15 +124,19 @@ void check_parity(const std::string& letter, const Batch& batch, const Run& run)
     }
 }
 
+constexpr Encoder ways[] = {Encoder::frozen, Encoder::replicated, Encoder::invariant, Encoder::gathered,
+                            Encoder::routed};
+
 void check_all(Numbers numbers, Batch (*make)(Numbers, bool)) {
+    Expected one(make(numbers, false), numbers), to_pad(make(numbers, true), numbers);
     int count = 0;
     for (const std::string& letter : letters) {
-        const Batch batch = make(numbers, letter == "padded B");
         for (const auto& [cp, tp, pp] : {std::array{2, 1, 1}, {4, 1, 1}, {2, 2, 1}, {2, 2, 2}}) {
-            for (const Encoder encoder : {Encoder::frozen, Encoder::replicated, Encoder::invariant, Encoder::gathered, Encoder::routed}) {
-                ++count;  // what else there is, each with each in turn
+            for (const Encoder encoder : ways) {
+                ++count;  // what else there is: each with each, in turn
                 const auto over_tp = count / 2 % 2 == 0 ? sp::BankState::invariant : sp::BankState::replicated;
-                check_parity(letter, batch, {cp, tp, pp, encoder, over_tp, count % 2 == 0, numbers});
+                check_parity(letter == "padded B" ? to_pad : one, letter,
+                             {cp, tp, pp, encoder, over_tp, count % 2 == 0, numbers});
             }
         }
     }
@@ -139,6 +152,31 @@ TEST_CASE("with whole numbers they are the same bit for bit, since no sum is rou
     check_all(Numbers::whole, mixed_batch);
 }
 
-TEST_CASE("a batch of text alone keeps every rank in the encoder's collectives and gives it a gradient of zero") {
-    check_all(Numbers::real, text_batch);
+TEST_CASE("a batch of text alone keeps every rank in the encoder's collectives, and gives it a gradient of zero") {
+    Expected one(text_batch(Numbers::real), Numbers::real);
+    for (Matrix* const m : one.whole.gradients.of_encoder())
+        CHECK(m->isZero(0));
+    for (const Encoder encoder : ways) {
+        for (const bool ring : {false, true})
+            check_parity(one, "B", {2, 2, 2, encoder, sp::BankState::invariant, ring});
+    }
+}
+
+TEST_CASE(
+    "the mixed batch has ranks without an image to encode, and ranks without a vision token; no gradient is zero") {
+    const Batch batch = mixed_batch(Numbers::real, false);
+    for (const Encoder encoder : {Encoder::gathered, Encoder::routed}) {
+        const Run run{4, 1, 1, encoder};
+        const Shard last = shard_of(batch, sp::Contiguous{}(batch.size(), 4), run, 3, 0);
+        CHECK(std::count(last.rows.begin(), last.rows.end(), -1) == 16);
+        CHECK(last.begin == last.end);
+        CHECK(last.known[0] == (encoder == Encoder::gathered ? 14 : 0));
+    }
+    for (const Numbers numbers : {Numbers::real, Numbers::whole}) {
+        Expected one(mixed_batch(numbers, false), numbers);
+        for (Matrix* const m : one.whole.gradients.of_decoder())
+            CHECK(!m->isZero(0));
+        for (Matrix* const m : one.whole.gradients.of_encoder())
+            CHECK(!m->isZero(0));
+    }
 }
