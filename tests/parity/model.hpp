@@ -31,12 +31,13 @@ inline std::size_t at(Index i) { return static_cast<std::size_t>(i); }
 struct LayerWeights {
     Matrix norm_attention, query, key, value, out, norm_mlp, up, down;
 };
-using BankMatrices = std::array<std::array<Matrix, banks>, 1 + levels>;  // of the banks, then of each level
+using OfLevels = std::array<Matrix, 1 + levels>;  // for a bank itself, then for its levels
+using OfBanks = std::array<OfLevels, banks>;
 
 struct Weights {
     Matrix embedding, norm, head;
     std::array<LayerWeights, layers> layer;
-    BankMatrices encoder;
+    OfBanks encoder;
 
     std::vector<Matrix*> of_decoder() {
         std::vector<Matrix*> all{&embedding, &norm, &head};
@@ -46,8 +47,8 @@ struct Weights {
     }
     std::vector<Matrix*> of_encoder() {
         std::vector<Matrix*> all;
-        for (auto& level : encoder) {
-            for (Matrix& matrix : level)
+        for (OfLevels& bank : encoder) {
+            for (Matrix& matrix : bank)
                 all.push_back(&matrix);
         }
         return all;
@@ -89,12 +90,11 @@ inline Weights random_weights(test::Random& random, Numbers numbers) {
 }
 
 // --- tokens, and other ranks ------------------------------------------------------------------------------------------
-// Those whose attention a rank computes. Numbers of tokens are those of the unpadded sequence; a pad slot has -1.
+// Those whose attention a rank computes, by their numbers in the unpadded sequence. A pad slot has -1.
 struct Tokens {
     List source, begin;  // of each, and of the first of its document
     List turns;          // [3, tokens]: its place on the three axes
     List labels;         // the token that comes next, or `ignore`
-    List key_source;     // of each key that Peers give
 };
 
 // What a rank asks of others. Alone it has all tokens, heads and columns itself.
@@ -102,15 +102,24 @@ struct Peers {
     Index part = 0, parts = 1;  // which of the heads and columns of matrices are computed here
 
     virtual ~Peers() = default;
-    // Between the tokens whose vectors this rank keeps and Tokens (TP-SP): the second, which adds up parts, is the first's adjoint.
+    // From the tokens whose vectors this rank keeps to Tokens (TP-SP), and the adjoint, which adds up what all parts give.
     virtual Matrix gather_tokens(const Matrix& kept) const { return kept; }
     virtual Matrix reduce_tokens(const Matrix& partial) const { return partial; }
-    // Between the keys and values of Tokens and those of all that they may look at (CP), and its adjoint.
+    // From keys and values of Tokens to those of the sequence in its order (CP), and the adjoint.
     virtual Matrix gather_keys(const Matrix& own) const { return own; }
     virtual Matrix reduce_keys(const Matrix& all) const { return all; }
     // Over the parts of the vocabulary.
     virtual void sum(Matrix&) const {}
     virtual void max(Matrix&) const {}
+
+    template <class M>
+    auto columns(M& m) const {
+        return m.middleCols(part * (m.cols() / parts), m.cols() / parts);
+    }
+    template <class M>
+    auto rows(M& m) const {
+        return m.middleRows(part * (m.rows() / parts), m.rows() / parts);
+    }
 };
 
 // --- parts of a layer -------------------------------------------------------------------------------------------------
@@ -168,13 +177,11 @@ inline double activation_slope(double x, Numbers numbers) {
 }
 
 // 1 where a token sees a key: of its document, and not after it. [tokens, keys]
-inline Matrix visible_keys(const Tokens& tokens) {
-    Matrix visible(static_cast<Index>(tokens.source.size()), static_cast<Index>(tokens.key_source.size()));
+inline Matrix visible_keys(const Tokens& tokens, Index keys) {
+    Matrix visible = Matrix::Zero(static_cast<Index>(tokens.source.size()), keys);
     for (Index t = 0; t < visible.rows(); ++t) {
-        for (Index k = 0; k < visible.cols(); ++k) {
-            const Index key = tokens.key_source[at(k)];
-            visible(t, k) = key >= 0 && key >= tokens.begin[at(t)] && key <= tokens.source[at(t)] ? 1 : 0;
-        }
+        for (Index k = tokens.begin[at(t)]; k >= 0 && k <= tokens.source[at(t)]; ++k)
+            visible(t, k) = 1;
     }
     return visible;
 }
@@ -198,46 +205,43 @@ public:
 
     Matrix forward(const LayerWeights& w, const Matrix& x, const Tokens& tokens, const Peers& peers) {
         x_ = x;
-        const Index columns = width / peers.parts, first = peers.part * columns;
         normed_ = peers.gather_tokens(norm(x_, w.norm_attention, numbers_));
-        query_ = normed_ * w.query.middleCols(first, columns);
+        query_ = normed_ * peers.columns(w.query);
+        const Index columns = query_.cols();
         Matrix own(normed_.rows(), 2 * columns);
-        own << normed_ * w.key.middleCols(first, columns), normed_ * w.value.middleCols(first, columns);
+        own << normed_ * peers.columns(w.key), normed_ * peers.columns(w.value);
         turn(query_, tokens, 1, numbers_);
         turn(own.leftCols(columns), tokens, 1, numbers_);
         keys_ = peers.gather_keys(own);
+        visible_ = visible_keys(tokens, keys_.rows());
         mixed_.resize(normed_.rows(), columns);
-        visible_ = visible_keys(tokens);
         shares_.clear();
         for (Index h = 0; h < columns; h += head_width) {
             const Matrix scores = scale() * query_.middleCols(h, head_width) * key(h).transpose();
             shares_.push_back(attention_shares(scores, visible_, numbers_));
             mixed_.middleCols(h, head_width) = shares_.back() * value(h);
         }
-        middle_ = x_ + peers.reduce_tokens(mixed_ * w.out.middleRows(first, columns));
-
-        const Index some = inner / peers.parts;
+        middle_ = x_ + peers.reduce_tokens(mixed_ * peers.rows(w.out));
         normed_middle_ = peers.gather_tokens(norm(middle_, w.norm_mlp, numbers_));
-        up_ = normed_middle_ * w.up.middleCols(peers.part * some, some);
-        return middle_ + peers.reduce_tokens(activated() * w.down.middleRows(peers.part * some, some));
+        up_ = normed_middle_ * peers.columns(w.up);
+        return middle_ + peers.reduce_tokens(activated() * peers.rows(w.down));
     }
 
     // Adds to the gradients of the weights.
     Matrix backward(const LayerWeights& w, LayerWeights& d_w, const Matrix& d_y, const Tokens& tokens,
                     const Peers& peers) const {
-        const Index some = inner / peers.parts, part = peers.part * some;
         Matrix d = peers.gather_tokens(d_y);
-        d_w.down.middleRows(part, some) += activated().transpose() * d;
-        Matrix d_up = d * w.down.middleRows(part, some).transpose();
+        peers.rows(d_w.down) += activated().transpose() * d;
+        Matrix d_up = d * peers.rows(w.down).transpose();
         d_up.array() *= up_.unaryExpr([this](double x) { return activation_slope(x, numbers_); }).array();
-        d_w.up.middleCols(part, some) += normed_middle_.transpose() * d_up;
-        d = peers.reduce_tokens(d_up * w.up.middleCols(part, some).transpose());
+        peers.columns(d_w.up) += normed_middle_.transpose() * d_up;
+        d = peers.reduce_tokens(d_up * peers.columns(w.up).transpose());
         const Matrix d_middle = d_y + norm_backward(middle_, w.norm_mlp, d, d_w.norm_mlp, numbers_);
 
-        const Index columns = width / peers.parts, first = peers.part * columns;
         d = peers.gather_tokens(d_middle);
-        d_w.out.middleRows(first, columns) += mixed_.transpose() * d;
-        const Matrix d_mixed = d * w.out.middleRows(first, columns).transpose();
+        peers.rows(d_w.out) += mixed_.transpose() * d;
+        const Matrix d_mixed = d * peers.rows(w.out).transpose();
+        const Index columns = query_.cols();
         Matrix d_query(query_.rows(), columns), d_keys(keys_.rows(), 2 * columns);
         for (Index h = 0; h < columns; h += head_width) {
             const Matrix& shares = shares_[at(h / head_width)];
@@ -254,15 +258,16 @@ public:
             d_keys.middleCols(h, head_width) = d_scores.transpose() * query_.middleCols(h, head_width);
             d_keys.middleCols(columns + h, head_width) = shares.transpose() * d_head;
         }
-        Matrix d_own = peers.reduce_keys(d_keys);
         turn(d_query, tokens, -1, numbers_);
+        Matrix d_own = peers.reduce_keys(d_keys);
         turn(d_own.leftCols(columns), tokens, -1, numbers_);
-        d_w.query.middleCols(first, columns) += normed_.transpose() * d_query;
-        d_w.key.middleCols(first, columns) += normed_.transpose() * d_own.leftCols(columns);
-        d_w.value.middleCols(first, columns) += normed_.transpose() * d_own.rightCols(columns);
-        d = peers.reduce_tokens(d_query * w.query.middleCols(first, columns).transpose() +
-                                d_own.leftCols(columns) * w.key.middleCols(first, columns).transpose() +
-                                d_own.rightCols(columns) * w.value.middleCols(first, columns).transpose());
+        const Matrix d_key = d_own.leftCols(columns), d_value = d_own.rightCols(columns);
+        peers.columns(d_w.query) += normed_.transpose() * d_query;
+        peers.columns(d_w.key) += normed_.transpose() * d_key;
+        peers.columns(d_w.value) += normed_.transpose() * d_value;
+        d = peers.reduce_tokens(d_query * peers.columns(w.query).transpose() +
+                                d_key * peers.columns(w.key).transpose() +
+                                d_value * peers.columns(w.value).transpose());
         return d_middle + norm_backward(x_, w.norm_attention, d, d_w.norm_attention, numbers_);
     }
 
@@ -305,32 +310,32 @@ inline void encode_backward(const Matrix& patches, const Matrix& bank, const Mat
 // The sum of the losses of Tokens, each times `weight`: cross entropy, or squares. Writes x's gradient, adds to those of weights.
 inline double loss(const Weights& w, Weights& d_w, const Matrix& x, Matrix& d_x, const Tokens& tokens,
                    const Peers& peers, double weight, Numbers numbers) {
-    const Index columns = vocabulary / peers.parts, first = peers.part * columns;
+    const bool real = numbers == Numbers::real;
     const Matrix normed = peers.gather_tokens(norm(x, w.norm, numbers));
-    Matrix logits = normed * w.head.middleCols(first, columns);  // and then their gradient
-    Matrix most = logits.rowwise().maxCoeff(),
-           sums(logits.rows(), 2);  // of exponentials or squares; of the label's logit
+    Matrix logits = normed * peers.columns(w.head);  // and then their gradient
+    Matrix most = logits.rowwise().maxCoeff();
     peers.max(most);
-    if (numbers == Numbers::whole) most.setZero();
+    Matrix sums = Matrix::Zero(logits.rows(), 2);  // of exponentials, or squares; the label's logit
+    const auto label = [&](Index t) {              // among the columns here, or -1
+        const Index here = tokens.labels[at(t)] - peers.part * logits.cols();
+        return here < logits.cols() ? here : -1;
+    };
     for (Index t = 0; t < logits.rows(); ++t) {
-        const Index label = tokens.labels[at(t)] - first;
-        const bool mine = label >= 0 && label < columns;
-        sums(t, 1) = mine ? logits(t, label) : 0;
-        if (numbers == Numbers::real) logits.row(t) = (logits.row(t).array() - most(t)).exp();
-        if (numbers == Numbers::whole && mine) logits(t, label) -= 1;
-        sums(t, 0) = numbers == Numbers::real ? logits.row(t).sum() : logits.row(t).squaredNorm();
+        if (label(t) >= 0) sums(t, 1) = logits(t, label(t));
+        if (label(t) >= 0 && !real) logits(t, label(t)) -= 1;
+        if (real) logits.row(t) = (logits.row(t).array() - most(t)).exp();
+        sums(t, 0) = real ? logits.row(t).sum() : logits.row(t).squaredNorm();
     }
     peers.sum(sums);
     double total = 0;
     for (Index t = 0; t < logits.rows(); ++t) {
-        const Index label = tokens.labels[at(t)] - first;
-        const bool trained = tokens.labels[at(t)] != ignore;
-        if (trained) total += numbers == Numbers::real ? std::log(sums(t, 0)) + most(t) - sums(t, 1) : sums(t, 0);
-        logits.row(t) *= !trained ? 0 : numbers == Numbers::real ? weight / sums(t, 0) : 2 * weight;
-        if (numbers == Numbers::real && label >= 0 && label < columns) logits(t, label) -= weight;
+        const bool target = tokens.labels[at(t)] != ignore;
+        if (target) total += real ? std::log(sums(t, 0)) + most(t) - sums(t, 1) : sums(t, 0);
+        logits.row(t) *= !target ? 0 : real ? weight / sums(t, 0) : 2 * weight;
+        if (real && label(t) >= 0) logits(t, label(t)) -= weight;
     }
-    d_w.head.middleCols(first, columns) += normed.transpose() * logits;
-    const Matrix d = peers.reduce_tokens(logits * w.head.middleCols(first, columns).transpose());
+    peers.columns(d_w.head) += normed.transpose() * logits;
+    const Matrix d = peers.reduce_tokens(logits * peers.columns(w.head).transpose());
     d_x = norm_backward(x, w.norm, d, d_w.norm, numbers);
     return total * weight;
 }

@@ -68,67 +68,63 @@ struct Result {
 inline Result one_process(const Weights& w, const Batch& batch, Numbers numbers, bool frozen_encoder) {
     Result result;
     Weights& d_w = result.gradients;
-    const Index tokens = batch.size();
-    // Tokens: their documents, labels, and rows of banks.
-    Tokens all;
-    std::vector<std::pair<Index, Index>> row(at(tokens), {-1, -1});  // bank, row
+    struct VisionToken {
+        Index token;
+        std::size_t bank;
+        Index row;
+    };
+    std::vector<VisionToken> vision;
     std::array<Index, banks> used{};
+    Tokens tokens;
     Index targets = 0;
     for (const List& axis : batch.turns)
-        all.turns.insert(all.turns.end(), axis.begin(), axis.end());
+        tokens.turns.insert(tokens.turns.end(), axis.begin(), axis.end());
     for (std::size_t d = 0; d + 1 < batch.cu_seqlens.size(); ++d) {
         for (Index t = batch.cu_seqlens[d]; t < batch.cu_seqlens[d + 1]; ++t) {
-            all.source.push_back(t);
-            all.begin.push_back(batch.cu_seqlens[d]);
-            const bool has_next = t + 1 < batch.cu_seqlens[d + 1] && batch.ids[at(t + 1)] < image;
-            all.labels.push_back(has_next ? batch.ids[at(t + 1)] : ignore);
-            targets += has_next ? 1 : 0;
-            const Index bank = batch.ids[at(t)] - image;
-            if (bank >= 0) row[at(t)] = {bank, used[at(bank)]++};
+            tokens.source.push_back(t);
+            tokens.begin.push_back(batch.cu_seqlens[d]);
+            const bool target = t + 1 < batch.cu_seqlens[d + 1] && batch.ids[at(t + 1)] < image;
+            tokens.labels.push_back(target ? batch.ids[at(t + 1)] : ignore);
+            targets += target ? 1 : 0;
+            const auto bank = at(batch.ids[at(t)] - image);
+            if (batch.ids[at(t)] >= image) vision.push_back({t, bank, used[bank]++});
         }
     }
-    all.key_source = all.source;
-    const Peers alone;
+    OfBanks bank, d_bank;
+    for (std::size_t b = 0; b < banks; ++b) {
+        for (std::size_t k = 0; k <= levels; ++k) {
+            bank[b][k] = encode(batch.patches[b], w.encoder[b][k], numbers);
+            d_bank[b][k] = Matrix::Zero(bank[b][k].rows(), width);
+        }
+    }
 
-    BankMatrices bank, d_bank;
-    for (std::size_t k = 0; k <= levels; ++k) {
-        for (std::size_t b = 0; b < banks; ++b) {
-            bank[k][b] = encode(batch.patches[b], w.encoder[k][b], numbers);
-            d_bank[k][b] = Matrix::Zero(bank[k][b].rows(), width);
-        }
-    }
+    const Peers alone;
     Matrix x = look_up(w.embedding, batch.ids), d_x;
+    for (const auto& [t, b, row] : vision)
+        x.row(t) = bank[b][0].row(row);
     std::vector<Layer> layer(layers, Layer(numbers));
-    for (Index t = 0; t < tokens; ++t) {
-        const auto [b, r] = row[at(t)];
-        if (b >= 0) x.row(t) = bank[0][at(b)].row(r);
-    }
     for (std::size_t l = 0; l < layers; ++l) {
-        x = layer[l].forward(w.layer[l], x, all, alone);
-        for (Index t = 0; t < tokens && l < levels; ++t) {
-            const auto [b, r] = row[at(t)];
-            if (b >= 0) x.row(t) += bank[1 + l][at(b)].row(r);
+        x = layer[l].forward(w.layer[l], x, tokens, alone);
+        for (const auto& [t, b, row] : vision) {
+            if (l < levels) x.row(t) += bank[b][1 + l].row(row);
         }
     }
-    result.loss =
-        loss(w, d_w, x, d_x, all, alone, numbers == Numbers::real ? 1 / static_cast<double>(targets) : 1, numbers);
+    const double each = numbers == Numbers::real ? 1 / static_cast<double>(targets) : 1;
+    result.loss = loss(w, d_w, x, d_x, tokens, alone, each, numbers);
     for (std::size_t l = layers; l-- > 0;) {
-        for (Index t = 0; t < tokens && l < levels; ++t) {
-            const auto [b, r] = row[at(t)];
-            if (b >= 0) d_bank[1 + l][at(b)].row(r) = d_x.row(t);
+        for (const auto& [t, b, row] : vision) {
+            if (l < levels) d_bank[b][1 + l].row(row) = d_x.row(t);
         }
-        d_x = layer[l].backward(w.layer[l], d_w.layer[l], d_x, all, alone);
+        d_x = layer[l].backward(w.layer[l], d_w.layer[l], d_x, tokens, alone);
     }
-    for (Index t = 0; t < tokens; ++t) {
-        const auto [b, r] = row[at(t)];
-        if (b < 0) continue;
-        d_bank[0][at(b)].row(r) = d_x.row(t);
+    for (const auto& [t, b, row] : vision) {
+        d_bank[b][0].row(row) = d_x.row(t);
         d_x.row(t).setZero();
     }
     look_up_backward(d_x, batch.ids, d_w.embedding);
-    for (std::size_t k = 0; k <= levels && !frozen_encoder; ++k) {
-        for (std::size_t b = 0; b < banks; ++b)
-            encode_backward(batch.patches[b], bank[k][b], d_bank[k][b], d_w.encoder[k][b], numbers);
+    for (std::size_t b = 0; b < banks && !frozen_encoder; ++b) {
+        for (std::size_t k = 0; k <= levels; ++k)
+            encode_backward(batch.patches[b], bank[b][k], d_bank[b][k], d_w.encoder[b][k], numbers);
     }
     return result;
 }

@@ -62,6 +62,8 @@ struct Shard {
     std::vector<std::int32_t> rows, bank;        // of the same; rows are numbered as they are known here
     std::array<Index, banks> begin, end, known;  // of each bank: the rows encoded here, and how many are known here
     std::array<sp::ExchangePlan, banks> plan;    // by which they come from where they are encoded
+
+    Index encoded(std::size_t b) const { return end[b] - begin[b]; }
 };
 
 template <sp::Layout L>
@@ -147,19 +149,6 @@ public:
         parts = tp_.size();
     }
 
-    // Of each key that gather_keys gives.
-    List key_source() const {
-        List all;
-        for (int step = 0; step < cp_.size() && ring_; ++step) {
-            List block(at(layout_.slots(from(step))));
-            sp::sources(thrust::seq, layout_, from(step), block);
-            all.insert(all.end(), block.begin(), block.end());
-        }
-        for (Index i = 0; i < layout_.source_size() && !ring_; ++i)
-            all.push_back(i);
-        return all;
-    }
-
     Matrix gather_tokens(const Matrix& kept) const override {
         Matrix all(kept.rows() * parts, kept.cols());
         together(tp_, [&](auto& g) { tp_.all_gather(g, kept.data(), all.data(), kept.size(), f64, {}); });
@@ -173,52 +162,48 @@ public:
         return kept;
     }
     Matrix gather_keys(const Matrix& own) const override {
-        Matrix all(0, own.cols());
-        if (ring_) {  // block by block, as they come by
-            Matrix block = own;
+        Matrix block = own, all(layout_.source_size(), own.cols());
+        if (ring_) {
             for (int step = 0; step < cp_.size(); ++step) {
                 if (step > 0) block = pass_on(block, layout_.slots(from(step)));
-                all.conservativeResize(all.rows() + block.rows(), Eigen::NoChange);
-                all.bottomRows(block.rows()) = block;
+                sp::shard_adjoint(thrust::seq, layout_, from(step), tensor(block), sp::axis<0>, tensor(all));
             }
-            return all;
+        } else {
+            Matrix joined(layout_.size(), own.cols());
+            together(cp_,
+                     [&](auto& g) { cp_.all_gather_v(g, own.data(), joined.data(), counts(own.cols()), f64, {}); });
+            sp::unshard(thrust::seq, layout_, sp::joined(tensor(joined)), sp::axis<0>, tensor(all));
         }
-        const List counts = joined_counts(own.cols());
-        Matrix joined(layout_.size(), own.cols());
-        together(cp_, [&](auto& g) { cp_.all_gather_v(g, own.data(), joined.data(), counts, f64, {}); });
-        all.resize(layout_.source_size(), own.cols());
-        sp::unshard(thrust::seq, layout_, sp::joined(tensor(joined)), sp::axis<0>, tensor(all));
         return all;
     }
     Matrix reduce_keys(const Matrix& d_all) const override {
-        if (ring_) {  // the gradient of each block goes round once, and ends where the block began
-            Matrix sum;
-            for (int step = 1; step <= cp_.size(); ++step) {
-                const Matrix mine = d_all.middleRows(first_of(step % cp_.size()), layout_.slots(from(step)));
-                sum = step == 1 ? mine : Matrix(pass_on(sum, mine.rows()) + mine);
-            }
-            return sum;
+        Matrix d_whole = d_all, sum;
+        const auto part_of = [&](int rank) {
+            Matrix shard(layout_.slots(rank), d_all.cols());
+            sp::unshard_adjoint(thrust::seq, layout_, rank, tensor(d_whole), sp::axis<0>, tensor(shard));
+            return shard;
+        };
+        if (ring_) {  // each block's gradient goes round once, and ends where the block began
+            sum = part_of(from(1));
+            for (int step = 2; step <= cp_.size(); ++step)
+                sum = pass_on(sum, layout_.slots(from(step))) + part_of(from(step));
+        } else {
+            Matrix joined(0, d_all.cols());
+            for (int r = 0; r < cp_.size(); ++r)
+                joined = (Matrix(joined.rows() + layout_.slots(r), d_all.cols()) << joined, part_of(r)).finished();
+            sum.resize(layout_.slots(cp_.rank()), d_all.cols());
+            together(cp_, [&](auto& g) {
+                cp_.reduce_scatter_v(g, joined.data(), sum.data(), counts(d_all.cols()), f64, sp::Reduction::sum, {});
+            });
         }
-        Matrix d_whole = d_all;
-        const List counts = joined_counts(d_all.cols());
-        Matrix joined(layout_.size(), d_all.cols()), own(layout_.slots(cp_.rank()), d_all.cols());
-        Index first = 0;
-        for (int r = 0; r < cp_.size(); ++r) {
-            sp::unshard_adjoint(thrust::seq, layout_, r, tensor(d_whole), sp::axis<0>,
-                                sp::tensor(joined.data() + first, layout_.slots(r), d_all.cols()));
-            first += counts[at(r)];
-        }
-        together(cp_, [&](auto& g) {
-            cp_.reduce_scatter_v(g, joined.data(), own.data(), counts, f64, sp::Reduction::sum, {});
-        });
-        return own;
+        return sum;
     }
     void sum(Matrix& m) const override { all_reduce(tp_, m, sp::Reduction::sum); }
     void max(Matrix& m) const override { all_reduce(tp_, m, sp::Reduction::max); }
 
 private:
-    // The rank whose block is here after as many steps.
-    int from(int step) const { return (cp_.rank() - step % cp_.size() + cp_.size()) % cp_.size(); }
+    // The rank whose block is here after as many steps of the ring, and a step.
+    int from(int step) const { return (cp_.rank() - step + cp_.size()) % cp_.size(); }
     Matrix pass_on(const Matrix& block, Index rows) const {
         Matrix next(rows, block.cols());
         together(cp_, [&](auto& g) {
@@ -227,17 +212,11 @@ private:
         });
         return next;
     }
-    Index first_of(int step) const {
-        Index first = 0;
-        for (int s = 0; s < step; ++s)
-            first += layout_.slots(from(s));
-        return first;
-    }
-    List joined_counts(Index columns) const {
-        List counts;
+    List counts(Index columns) const {
+        List all;
         for (int r = 0; r < cp_.size(); ++r)
-            counts.push_back(layout_.slots(r) * columns);
-        return counts;
+            all.push_back(layout_.slots(r) * columns);
+        return all;
     }
 
     L layout_;
@@ -246,92 +225,82 @@ private:
 };
 
 // --- the encoder ------------------------------------------------------------------------------------------------------
+inline auto rows_of(Matrix& in, Matrix& out) { return sp::field(tensor(in), sp::axis<0>, tensor(out)); }
+
 // On the first stage. A rank without items encodes a filler, which no bank ever holds.
 class EncoderOfRank {
 public:
     EncoderOfRank(const Weights& w, const Batch& batch, const Shard& shard, const Run& run, const Ranks& ranks)
         : shard_(shard), run_(run), ranks_(ranks) {
         for (std::size_t b = 0; b < banks; ++b) {
-            const Index rows = shard.end[b] - shard.begin[b];
-            input_[b] =
-                rows > 0 ? Matrix(batch.patches[b].middleRows(shard.begin[b], rows)) : Matrix::Constant(1, patch, 7);
+            input_[b] = has_filler(b) ? Matrix(Matrix::Constant(1, patch, 7))
+                                      : Matrix(batch.patches[b].middleRows(shard.begin[b], shard.encoded(b)));
             for (std::size_t k = 0; k <= levels; ++k)
-                output_[k][b] = encode(input_[b], w.encoder[k][b], run.numbers);
+                output_[b][k] = encode(input_[b], w.encoder[b][k], run.numbers);
         }
     }
 
-    // The rows known here, and x made to depend on those that are nowhere.
-    BankMatrices forward(Matrix& x) {
-        BankMatrices known;
+    // The rows known here; x is made to depend on a filler.
+    OfBanks forward(Matrix& x) {
+        OfBanks known;
         for (std::size_t b = 0; b < banks; ++b) {
             if (has_filler(b)) sp::ZeroDependency{}(thrust::seq, tensor(x), tensor(x));
-            BankMatrices own;
+            OfLevels own;
             for (std::size_t k = 0; k <= levels; ++k) {
-                own[k][b] = has_filler(b) ? Matrix(0, width) : output_[k][b];
-                known[k][b].resize(shard_.known[b], width);
+                own[k] = has_filler(b) ? Matrix(0, width) : output_[b][k];
+                known[b][k] = run_.sharded() ? Matrix(shard_.known[b], width) : own[k];
             }
-            const auto rows = [&](std::size_t k) {
-                return sp::field(tensor(own[k][b]), sp::axis<0>, tensor(known[k][b]));
-            };
-            if (run_.sharded()) {
-                sp::exchange_batch(thrust::seq, ranks_.cp, shard_.plan[b], rows(0), rows(1), rows(2));
-            } else {
-                for (std::size_t k = 0; k <= levels; ++k)
-                    known[k][b] = own[k][b];
-            }
+            if (run_.sharded())
+                sp::exchange_batch(thrust::seq, ranks_.cp, shard_.plan[b], rows_of(own[0], known[b][0]),
+                                   rows_of(own[1], known[b][1]), rows_of(own[2], known[b][2]));
         }
         return known;
     }
 
-    // d_known: what this rank's tokens give. The sums that are due make of it the gradient of weights, the same on all ranks.
-    void backward(BankMatrices& d_known, Matrix& d_x, Weights& d_w) {
+    // Makes of what this rank's tokens give the gradient of the weights, the same on all ranks, by the sums that are due.
+    void backward(OfBanks& d_known, Matrix& d_x, Weights& d_w) {
         for (std::size_t b = 0; b < banks; ++b) {
-            sp::GradientState tp(run_.over_tp, run_.tp), cp(of_cp(), run_.cp);
-            const auto sum = [&](const sp::VirtualRank& group, const sp::GradientState& state) {
-                return sp::sum_bank(thrust::seq, group, state, tensor(d_known[0][b]), tensor(d_known[1][b]),
-                                    tensor(d_known[2][b]));
-            };
-            if (tp.bank_sum() == sp::BankSum::all_reduce) tp = sum(ranks_.tp, tp);
-            if (cp.bank_sum() == sp::BankSum::all_reduce) cp = sum(ranks_.cp, cp);
-            std::array<Matrix, 1 + levels> d_own;
-            for (std::size_t k = 0; k <= levels; ++k)
-                d_own[k] =
-                    run_.sharded() ? Matrix(Matrix::Zero(shard_.end[b] - shard_.begin[b], width)) : d_known[k][b];
-            const auto rows = [&](std::size_t k) {
-                return sp::field(tensor(d_known[k][b]), sp::axis<0>, tensor(d_own[k]));
-            };
-            if (cp.bank_sum() == sp::BankSum::reduce_scatter)
-                cp = sp::sum_bank_rows(thrust::seq, ranks_.cp, cp, shard_.plan[b], rows(0), rows(1), rows(2));
+            sp::GradientState tp(run_.over_tp, run_.tp), cp(over_cp(), run_.cp);
+            OfLevels &d = d_known[b], &d_weights = d_w.encoder[b], own;
+            for (const auto& [group, state] : {std::pair{&ranks_.tp, &tp}, {&ranks_.cp, &cp}}) {
+                if (state->bank_sum() == sp::BankSum::all_reduce)
+                    *state = sp::sum_bank(thrust::seq, *group, *state, tensor(d[0]), tensor(d[1]), tensor(d[2]));
+            }
+            if (cp.bank_sum() == sp::BankSum::reduce_scatter) {
+                own.fill(Matrix::Zero(shard_.encoded(b), width));
+                cp = sp::sum_bank_rows(thrust::seq, ranks_.cp, cp, shard_.plan[b], rows_of(d[0], own[0]),
+                                       rows_of(d[1], own[1]), rows_of(d[2], own[2]));
+            } else {
+                own = d;
+            }
             for (std::size_t k = 0; k <= levels; ++k) {
                 if (has_filler(b)) {
-                    d_own[k] = Matrix::Constant(1, width, std::numeric_limits<double>::quiet_NaN());
-                    sp::ZeroDependency{}.backward(thrust::seq, tensor(d_x), tensor(d_x), tensor(d_own[k]));
+                    own[k] = Matrix::Constant(1, width, std::numeric_limits<double>::quiet_NaN());
+                    sp::ZeroDependency{}.backward(thrust::seq, tensor(d_x), tensor(d_x), tensor(own[k]));
                 }
-                encode_backward(input_[b], output_[k][b], d_own[k], d_w.encoder[k][b], run_.numbers);
+                encode_backward(input_[b], output_[b][k], own[k], d_weights[k], run_.numbers);
             }
-            const auto sum_of_weights = [&](const sp::VirtualRank& group, const sp::GradientState& state) {
-                return sp::sum_weights(thrust::seq, group, state, tensor(d_w.encoder[0][b]), tensor(d_w.encoder[1][b]),
-                                       tensor(d_w.encoder[2][b]));
-            };
-            if (tp.weights_sum()) tp = sum_of_weights(ranks_.tp, tp);
-            if (cp.weights_sum()) cp = sum_of_weights(ranks_.cp, cp);
-            if (!tp.done() || !cp.done()) throw std::logic_error("a sum is left");
+            for (const auto& [group, state] : {std::pair{&ranks_.tp, &tp}, {&ranks_.cp, &cp}}) {
+                if (state->weights_sum())
+                    *state = sp::sum_weights(thrust::seq, *group, *state, tensor(d_weights[0]), tensor(d_weights[1]),
+                                             tensor(d_weights[2]));
+                if (!state->done()) throw std::logic_error("a sum is left");
+            }
         }
     }
 
 private:
-    bool has_filler(std::size_t b) const { return shard_.begin[b] == shard_.end[b]; }
-    sp::BankState of_cp() const {
-        return run_.sharded()                       ? sp::BankState::sharded
-               : run_.encoder == Encoder::invariant ? sp::BankState::invariant
-                                                    : sp::BankState::replicated;
+    bool has_filler(std::size_t b) const { return shard_.encoded(b) == 0; }
+    sp::BankState over_cp() const {
+        if (run_.sharded()) return sp::BankState::sharded;
+        return run_.encoder == Encoder::invariant ? sp::BankState::invariant : sp::BankState::replicated;
     }
 
     const Shard& shard_;
     const Run& run_;
     const Ranks& ranks_;
     std::array<Matrix, banks> input_;
-    BankMatrices output_;
+    OfBanks output_;
 };
 
 // --- the step ---------------------------------------------------------------------------------------------------------
@@ -342,50 +311,40 @@ inline Result step(const Weights& w, const Batch& batch, const Shard& shard, con
     Weights& d_w = result.gradients;
     const Tokens& tokens = shard.tokens;
     const auto rows = sp::row_array(shard.rows, shard.bank);
-    const auto of_level = [](std::array<Matrix, banks>& level) {
-        return sp::banks(tensor(level[0]), tensor(level[1]));
-    };
+    const auto level = [](OfBanks& all, std::size_t k) { return sp::banks(tensor(all[0][k]), tensor(all[1][k])); };
     const bool frozen = run.encoder == Encoder::frozen;
     const int stage = ranks.pp.rank();
     const auto first = at(stage) * layers / at(run.pp), last = at(stage + 1) * layers / at(run.pp);
-    // Vectors, and the banks of the levels from layer `from` on, go to the next stage; their gradients come back.
-    const auto send = [&](int to, Matrix& x, BankMatrices& bank, std::size_t from) {
+    // Vectors, and the levels from layer `from` on, go to the next stage; their gradients come back.
+    const auto pass = [&](bool sends, int peer, Matrix& vectors, OfBanks& all, std::size_t from) {
+        std::vector<Matrix*> list{&vectors};
+        for (std::size_t l = from; l < levels; ++l)
+            list.insert(list.end(), {&all[0][1 + l], &all[1][1 + l]});
         together(ranks.pp, [&](auto& g) {
-            ranks.pp.send(g, x.data(), x.size(), f64, to, {});
-            for (std::size_t l = from; l < levels; ++l) {
-                for (Matrix& m : bank[1 + l])
-                    ranks.pp.send(g, m.data(), m.size(), f64, to, {});
-            }
-        });
-    };
-    const auto receive = [&](int peer, Matrix& x, BankMatrices& bank, std::size_t from) {
-        together(ranks.pp, [&](auto& g) {
-            ranks.pp.recv(g, x.data(), x.size(), f64, peer, {});
-            for (std::size_t l = from; l < levels; ++l) {
-                for (Matrix& m : bank[1 + l])
-                    ranks.pp.recv(g, m.data(), m.size(), f64, peer, {});
-            }
+            for (Matrix* const m : list)
+                sends ? ranks.pp.send(g, m->data(), m->size(), f64, peer, {})
+                      : ranks.pp.recv(g, m->data(), m->size(), f64, peer, {});
         });
     };
 
-    BankMatrices bank, d_bank;
-    for (std::size_t k = 0; k <= levels; ++k) {
-        for (std::size_t b = 0; b < banks; ++b)
-            bank[k][b] = d_bank[k][b] = Matrix::Zero(shard.known[b], width);
+    OfBanks bank, d_bank;
+    for (std::size_t b = 0; b < banks; ++b) {
+        bank[b].fill(Matrix::Zero(shard.known[b], width));
+        d_bank[b] = bank[b];
     }
     Matrix x(static_cast<Index>(shard.ids.size()), width), d_x = x;
     EncoderOfRank encoder(w, batch, shard, run, ranks);
     if (stage == 0) {
         x = look_up(w.embedding, shard.ids);
         bank = encoder.forward(x);
-        sp::VisionGather{}(thrust::seq, tensor(x), rows, of_level(bank[0]), tensor(x));
+        sp::VisionGather{}(thrust::seq, tensor(x), rows, level(bank, 0), tensor(x));
     } else {
-        receive(stage - 1, x, bank, first);
+        pass(false, stage - 1, x, bank, first);
     }
     std::vector<Layer> layer(layers, Layer(run.numbers));
     for (std::size_t l = first; l < last; ++l) {
         x = layer[l].forward(w.layer[l], x, tokens, peers);
-        if (l < levels) sp::add_rows(thrust::seq, tensor(x), rows, of_level(bank[1 + l]));
+        if (l < levels) sp::add_rows(thrust::seq, tensor(x), rows, level(bank, 1 + l));
     }
 
     Matrix total = Matrix::Zero(1, 1);
@@ -396,21 +355,21 @@ inline Result step(const Weights& w, const Batch& batch, const Shard& shard, con
         total(0) = loss(w, d_w, x, d_x, tokens, peers, each, run.numbers);
         if (ranks.tp.rank() > 0) total(0) = 0;  // the same on all of TP
     } else {
-        send(stage + 1, x, bank, last);
-        receive(stage + 1, d_x, d_bank, last);
+        pass(true, stage + 1, x, bank, last);
+        pass(false, stage + 1, d_x, d_bank, last);
     }
 
     for (std::size_t l = last; l-- > first;) {
         if (l < levels && !frozen)
-            sp::add_rows_backward(thrust::seq, tensor(d_x), rows, of_level(d_bank[1 + l]), sp::Store{});
+            sp::add_rows_backward(thrust::seq, tensor(d_x), rows, level(d_bank, 1 + l), sp::Store{});
         d_x = layer[l].backward(w.layer[l], d_w.layer[l], d_x, tokens, peers);
     }
     if (stage > 0) {
-        send(stage - 1, d_x, d_bank, first);
+        pass(true, stage - 1, d_x, d_bank, first);
     } else if (frozen) {
         sp::VisionGather{}.backward(thrust::seq, tensor(d_x), rows, tensor(d_x), sp::no_gradient, sp::Store{});
     } else {
-        sp::VisionGather{}.backward(thrust::seq, tensor(d_x), rows, tensor(d_x), of_level(d_bank[0]), sp::Store{});
+        sp::VisionGather{}.backward(thrust::seq, tensor(d_x), rows, tensor(d_x), level(d_bank, 0), sp::Store{});
         encoder.backward(d_bank, d_x, d_w);
     }
     if (stage == 0) look_up_backward(d_x, shard.ids, d_w.embedding);

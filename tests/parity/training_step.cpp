@@ -59,9 +59,8 @@ std::vector<Result> run_all(const Weights& w, const Batch& batch, const std::str
         const Ranks ranks{comm, cp_groups[at(stage * run.tp + tp)].join(cp),
                           tp_groups[at(stage * run.cp + cp)].join(tp), pp_groups[at(cp * run.tp + tp)].join(stage)};
         with_layout(letter, batch, run.cp, run.tp, [&](const auto& layout) {
-            Shard shard = shard_of(batch, layout, run, cp, tp);
+            const Shard shard = shard_of(batch, layout, run, cp, tp);
             const Split peers(layout, ranks, run.ring);
-            shard.tokens.key_source = peers.key_source();
             std::feclearexcept(FE_INEXACT);
             results[at(comm.rank())] = step(w, batch, shard, peers, run, ranks);
             CHECK((run.numbers == Numbers::real || std::fetestexcept(FE_INEXACT) == 0));
@@ -89,13 +88,13 @@ void check_same(Matrix& got, Matrix& expected, Numbers numbers) {
 struct Expected {
     Batch batch;
     Weights w;
-    Result whole, frozen;  // without the encoder's gradients
+    Result trained, frozen;
 
     Expected(const Batch& batch_, Numbers numbers) : batch(batch_) {
         test::Random random(4);
         w = random_weights(random, numbers);
         std::feclearexcept(FE_INEXACT);
-        whole = one_process(w, batch, numbers, false);
+        trained = one_process(w, batch, numbers, false);
         frozen = one_process(w, batch, numbers, true);
         if (numbers == Numbers::whole) CHECK(std::fetestexcept(FE_INEXACT) == 0);
     }
@@ -108,7 +107,7 @@ void check_parity(Expected& one, const std::string& letter, const Run& run) {
     CAPTURE(run.pp);
     CAPTURE(static_cast<int>(run.encoder));
     CAPTURE(run.ring);
-    Result& expected = run.encoder == Encoder::frozen ? one.frozen : one.whole;
+    Result& expected = run.encoder == Encoder::frozen ? one.frozen : one.trained;
     auto results = run_all(one.w, one.batch, letter, run);
     for (std::size_t rank = 0; rank < results.size(); ++rank) {
         CAPTURE(rank);
@@ -154,7 +153,7 @@ TEST_CASE("with whole numbers they are the same bit for bit, since no sum is rou
 
 TEST_CASE("a batch of text alone keeps every rank in the encoder's collectives, and gives it a gradient of zero") {
     Expected one(text_batch(Numbers::real), Numbers::real);
-    for (Matrix* const m : one.whole.gradients.of_encoder())
+    for (Matrix* const m : one.trained.gradients.of_encoder())
         CHECK(m->isZero(0));
     for (const Encoder encoder : ways) {
         for (const bool ring : {false, true})
@@ -174,9 +173,9 @@ TEST_CASE(
     }
     for (const Numbers numbers : {Numbers::real, Numbers::whole}) {
         Expected one(mixed_batch(numbers, false), numbers);
-        for (Matrix* const m : one.whole.gradients.of_decoder())
+        for (Matrix* const m : one.trained.gradients.of_decoder())
             CHECK(!m->isZero(0));
-        for (Matrix* const m : one.whole.gradients.of_encoder())
+        for (Matrix* const m : one.trained.gradients.of_encoder())
             CHECK(!m->isZero(0));
     }
 }
