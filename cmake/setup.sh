@@ -27,6 +27,7 @@ have() {
     doctest-dev) have_header doctest/doctest.h ;;
     nlohmann-json3-dev) have_header nlohmann/json.hpp ;;
     libtbb-dev) have_header tbb/blocked_range.h ;;
+    libeigen3-dev) have_header eigen3/Eigen/Core ;;
     libcli11-dev) have_header CLI/CLI.hpp ;;
     pkg-config) have_command pkg-config ;;
     libcairo2-dev) have_command pkg-config && pkg-config --exists cairo ;;
@@ -47,6 +48,7 @@ reason() {
     doctest-dev) echo 'the test framework' ;;
     nlohmann-json3-dev) echo 'reads JSON' ;;
     libtbb-dev) echo 'a parallel Thrust system that the tests run under' ;;
+    libeigen3-dev) echo 'the matrices of the model in tests/parity' ;;
     libcli11-dev) echo "the examples' command line" ;;
     pkg-config) echo 'finds Cairo' ;;
     libcairo2-dev) echo "draws the examples' pictures" ;;
@@ -166,7 +168,7 @@ if ! toolkit_has_cccl; then fetches+=(cccl 13.0.85); fi
 for purpose; do
   case $purpose in
     base) ;;
-    tests) wanted+=(doctest-dev nlohmann-json3-dev libtbb-dev) ;;
+    tests) wanted+=(doctest-dev nlohmann-json3-dev libtbb-dev libeigen3-dev) ;;
     examples) wanted+=(nlohmann-json3-dev libcli11-dev pkg-config libcairo2-dev) ;;
     bench) wanted+=(libbenchmark-dev) ;;
     mpi) wanted+=(libopenmpi-dev openmpi-bin) ;;
