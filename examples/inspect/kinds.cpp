@@ -4,10 +4,10 @@
 #include "layouts.hpp"
 
 #include <seqpar/balance/plans.hpp>
+#include <seqpar/exchange/plans.hpp>
 #include <seqpar/index/attention_offsets.hpp>
 #include <seqpar/index/gather.hpp>
 #include <seqpar/index/halo.hpp>
-#include <seqpar/index/relayout.hpp>
 #include <seqpar/index/roll.hpp>
 #include <seqpar/index/rows.hpp>
 
@@ -312,10 +312,10 @@ json relayout(const json& request) {
         sp::throw_if_bad(sp::check(from));
         const sp::Permuted to = target.table.layout();
         json plans = per_rank(std::max(from.ranks(), to.ranks()), [&](int rank) -> json {
-            sp::RelayoutPlan plan = sp::relayout(from, to, rank);
+            sp::ExchangePlan plan = sp::relayout(from, to, rank);
             return {{"send_rows", std::move(plan.send_rows)},
                     {"send_splits", std::move(plan.send_splits)},
-                    {"receive_slots", std::move(plan.receive_slots)},
+                    {"receive_slots", std::move(plan.receive_rows)},
                     {"receive_splits", std::move(plan.receive_splits)}};
         });
         return {{"shards", shards_of(from)}, {"target_shards", target.shards}, {"per_rank", std::move(plans)}};

@@ -33,7 +33,6 @@
 #include <seqpar/index/offsets.hpp>
 #include <seqpar/index/padding.hpp>
 #include <seqpar/index/positions.hpp>
-#include <seqpar/index/relayout.hpp>
 #include <seqpar/index/roll.hpp>
 #include <seqpar/index/rows.hpp>
 #include <seqpar/index/run_table.hpp>
@@ -49,3 +48,10 @@
 #include <seqpar/balance/hybrid.hpp>
 #include <seqpar/balance/items.hpp>
 #include <seqpar/balance/plans.hpp>
+
+#include <seqpar/exchange/communicator.hpp>
+#include <seqpar/exchange/errors.hpp>
+#include <seqpar/exchange/exchange.hpp>
+#include <seqpar/exchange/plan.hpp>
+#include <seqpar/exchange/plans.hpp>
+#include <seqpar/exchange/reduce.hpp>

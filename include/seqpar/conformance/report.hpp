@@ -1,5 +1,5 @@
 // The laws of the conformance suites by name, and the report of the first that is broken. Not here: the laws themselves; see
-// layout.hpp and tensor.hpp.
+// layout.hpp, tensor.hpp and communicator.hpp.
 #pragma once
 
 #include <seqpar/detail/config.hpp>
@@ -34,6 +34,14 @@ enum class Law : unsigned char {
     const_view_is_read_only,  // and does not write to it (of a type that owns its elements)
     shard_agrees,             // shard along every axis gives the elements that the layout says, bit for bit
     unshard_restores,         // unshard puts them back, bit for bit, each where it was
+    // of communicators; none writes past its output
+    ranks_agree,  // rank() lies in [0, size())
+    messages_arrive,  // every message, of no elements too, arrives whole, and two of a pair in their order
+    all_gather_joins,  // all_gather(_v) gives the parts of all ranks in order, in place as well
+    all_to_all_v_transposes,  // part r goes to rank r
+    reduce_scatter_reduces,  // reduce_scatter(_v) gives the own part, reduced over ranks
+    all_reduce_reduces,  // all_reduce gives the same to all, in place as well
+    maxima_reach_hosts,  // max_of_host, or an all_reduce of host memory
 };
 
 // The name of a law, as above.
@@ -62,6 +70,13 @@ enum class Law : unsigned char {
         case Law::const_view_is_read_only: return "const_view_is_read_only";
         case Law::shard_agrees: return "shard_agrees";
         case Law::unshard_restores: return "unshard_restores";
+        case Law::ranks_agree: return "ranks_agree";
+        case Law::messages_arrive: return "messages_arrive";
+        case Law::all_gather_joins: return "all_gather_joins";
+        case Law::all_to_all_v_transposes: return "all_to_all_v_transposes";
+        case Law::reduce_scatter_reduces: return "reduce_scatter_reduces";
+        case Law::all_reduce_reduces: return "all_reduce_reduces";
+        case Law::maxima_reach_hosts: return "maxima_reach_hosts";
     }
     return "unknown";
 }
@@ -78,7 +93,7 @@ struct Report {
     std::int64_t expected = 0;
     std::int64_t got = 0;
     int axis = -1;              // of a tensor
-    std::int64_t element = -1;  // its number in row-major order
+    std::int64_t element = -1;  // its number in row-major order, or in a message
 
     [[nodiscard]] SEQPAR_HD constexpr bool ok() const { return law == Law::none; }
 };

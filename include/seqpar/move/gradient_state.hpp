@@ -1,5 +1,5 @@
 // GradientState: which sums of gradients are due over a group whose ranks share a bank, each exactly once.
-// Not here: the sums themselves, which are the caller's collectives.
+// Not here: the sums themselves; see exchange/reduce.hpp.
 #pragma once
 
 #include <seqpar/layout/status.hpp>
@@ -21,7 +21,7 @@ enum class BankSum : unsigned char {
 };
 
 // A small value for one group. Ask what is due, do it, and say so; what is not due, or was done before, is an Error: a second sum
-// over CP makes gradients c times too big, a forgotten one loses the tokens of other ranks.
+// over CP makes gradients c times too big, a forgotten one loses the tokens of other ranks. Errors name the group's axis.
 //
 // | bank       | sum at the bank | sum of the encoder's weights over the group |
 // |------------|-----------------|---------------------------------------------|
@@ -30,7 +30,8 @@ enum class BankSum : unsigned char {
 // | sharded    | reduce-scatter  | yes                                         |
 class GradientState {
 public:
-    SEQPAR_HD constexpr GradientState(BankState bank, int ranks) : ranks_(ranks), bank_(bank) {
+    SEQPAR_HD constexpr GradientState(BankState bank, int ranks, GroupAxis axis = GroupAxis::cp)
+        : ranks_(ranks), bank_(bank), axis_(axis) {
         if (ranks < 1) throw_if_bad(make_status(Kind::ranks, 0, 0, 1, ranks));
         weights_due_ = bank != BankState::invariant;
         if (bank != BankState::replicated)
@@ -38,10 +39,16 @@ public:
     }
 
     [[nodiscard]] SEQPAR_HD constexpr BankState bank() const { return bank_; }
+    [[nodiscard]] SEQPAR_HD constexpr GroupAxis axis() const { return axis_; }
     // What is still to be done, the bank's before the weights'.
     [[nodiscard]] SEQPAR_HD constexpr BankSum bank_sum() const { return bank_due_; }
     [[nodiscard]] SEQPAR_HD constexpr bool weights_sum() const { return weights_due_; }
     [[nodiscard]] SEQPAR_HD constexpr bool done() const { return bank_due_ == BankSum::none && !weights_due_; }
+
+    // Error (reduction): a sum that is due was not done.
+    SEQPAR_HD constexpr void require_done() const {
+        if (!done()) refuse((bank_due_ != BankSum::none) + weights_due_, 0);
+    }
 
     // The state after a sum at the bank, or of the weights. Errors (reduction): not due, or the bank's is.
     [[nodiscard]] SEQPAR_HD constexpr GradientState after_bank_sum(BankSum sum) const {
@@ -58,21 +65,27 @@ public:
     }
 
     // The ranks over which the encoder's gradients are a sum when there are `data_parallel` batches: what a data-parallel engine
-    // that takes the mean over all data_parallel * ranks() has to be multiplied with, once, to give it.
+    // that takes the mean over all data_parallel * ranks() has to be multiplied with, once, to give it. Errors: a data_parallel
+    // below 1 (ranks), or a product that is no int64 (value_lost).
     [[nodiscard]] SEQPAR_HD constexpr std::int64_t weights_over(std::int64_t data_parallel) const {
-        return bank_ == BankState::invariant ? data_parallel : data_parallel * ranks_;
+        if (data_parallel < 1) throw_if_bad(make_status(Kind::ranks, 0, 0, 1, data_parallel));
+        if (bank_ == BankState::invariant) return data_parallel;
+        const std::int64_t most = INT64_MAX / ranks_;
+        if (data_parallel > most) throw_if_bad(make_status(Kind::value_lost, 0, 0, most, data_parallel));
+        return data_parallel * ranks_;
     }
     [[nodiscard]] SEQPAR_HD constexpr int ranks() const { return ranks_; }
 
     friend SEQPAR_HD constexpr bool operator==(const GradientState&, const GradientState&) = default;
 
 private:
-    static SEQPAR_HD constexpr void refuse(std::int64_t due) {
-        throw_if_bad(make_status(Kind::reduction, 0, 0, due, 1));
+    SEQPAR_HD constexpr void refuse(std::int64_t due, std::int64_t got = 1) const {
+        throw_if_bad(make_status(Kind::reduction, static_cast<int>(axis_), 0, due, got));
     }
 
     int ranks_ = 1;
     BankState bank_ = BankState::replicated;
+    GroupAxis axis_ = GroupAxis::cp;
     BankSum bank_due_ = BankSum::none;
     bool weights_due_ = false;
 };

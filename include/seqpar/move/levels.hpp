@@ -43,7 +43,7 @@ struct MakeSelect {
 template <bool Checked, class D, class X, class R, class B, class Make>
 void run_levels(const D& exec, X& array, const R& rows, B& levels, const Make& make) {
     using Element = element_of<X>;
-    const auto tokens = token_rows(rows);
+    const auto tokens = token_rows<D>(rows);
     static_assert(decltype(tokens.rows)::axes + 1 == axes_of<X>, "rows have the vectors' axes without the last");
     const auto vectors = vector_array(array, 0);
     const auto list = read_levels(level_list(levels));
@@ -74,7 +74,7 @@ void add_rows(const detail::ExecBase<D>& exec, H&& h, const R& rows, B&& levels)
 // only read. Errors as the forward's, and a row used twice unless Summed. Allocates: as VisionGather's backward.
 template <bool Checked = true, class D, StridedTensor G, class R, class B, class Mode>
 void add_rows_backward(const detail::ExecBase<D>& exec, G&& d_h, const R& rows, B&& d_levels, Mode mode) {
-    const auto tokens = detail::token_rows(rows);
+    const auto tokens = detail::token_rows<D>(rows);
     static_assert(decltype(tokens.rows)::axes + 1 == axes_of<G>, "rows have the gradient's axes without the last");
     const auto from = detail::read_vectors(d_h, 0);
     throw_if_bad(detail::check_tokens(tokens, from, from.width, 0));
@@ -226,7 +226,7 @@ template <class D, class R, class Mask, IndexArray Out, class Banks = NoArray, c
 void compact(const detail::ExecBase<D>& exec, const R& rows, BankSet wanted, Mask&& mask, Out&& out_rows,
              Banks&& out_banks = Banks{}, Count&& count = Count{}) {
     static_assert(std::same_as<element_of<Out>, std::int32_t>, "rows are int32");
-    const auto tokens = detail::token_rows(rows);
+    const auto tokens = detail::token_rows<D>(rows);
     const auto job = detail::compact_job(tokens, wanted, detail::token_array_or_none<decltype(tokens.rows)::axes>(mask),
                                          detail::line(out_rows), detail::line_or_none(out_banks));
     const auto out = view(out_rows);

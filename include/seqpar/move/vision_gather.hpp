@@ -111,16 +111,20 @@ template <class R, class B>
 auto row_view(const BankedRows<R, B>& array) {
     return array.rows;
 }
-template <class R>
+// What is read as tokens, once it is known that it can be.
+template <class D = CheckOnly, class R>
 auto token_rows(const R& rows) {
     const auto v = view(rows);
+    throw_if_bad(check_view<D>(v));
     return TokenRows(RowReader(v), OneBank{});
 }
-template <class R, class B>
+template <class D = CheckOnly, class R, class B>
 auto token_rows(const BankedRows<R, B>& array) {
     static_assert(axes_of<R> == axes_of<B>, "row numbers and bank numbers have the same axes");
     const auto r = view(array.rows);
     const auto b = view(array.banks);
+    throw_if_bad(check_view<D>(r));
+    throw_if_bad(check_view<D>(b));
     for (std::size_t i = 0; i < b.rank(); ++i) {
         const auto expected = static_cast<std::int64_t>(r.extent(i));
         const auto got = static_cast<std::int64_t>(b.extent(i));
@@ -241,7 +245,8 @@ struct BasicVisionGather {
     // out[i] = rows[i] == -1 ? embeddings[i] : bank[rows[i]], the bank's type converted to out's (exact, or rounded once to
     // nearest even).
     // In place where out is embeddings: then only vision vectors move. V = 0 is legal without a vision token.
-    // Errors: shapes, memory shared otherwise than in place, a bank or row out of range (named by token in row-major order).
+    // Errors: an illegal layout of a sharded row array (checked or not), shapes, memory shared otherwise than in place, a bank or
+    // row out of range (named by token in row-major order).
     // Allocates: never.
     template <class D, StridedTensor E, class R, class B, WritableTensor O>
     void operator()(const detail::ExecBase<D>& exec, E&& embeddings, const R& rows, B&& bank, O&& out) const {
@@ -249,7 +254,7 @@ struct BasicVisionGather {
         static_assert(std::same_as<element_of<E>, Element>,
                       "embeddings and output have one element type; only the bank's may differ");
         static_assert(axes_of<E> == axes_of<O>, "embeddings and output have the same axes");
-        const auto tokens = detail::token_rows(rows);
+        const auto tokens = detail::token_rows<D>(rows);
         static_assert(decltype(tokens.rows)::axes + 1 == axes_of<E>, "rows have the embeddings' axes without the last");
         const auto from = detail::read_vectors(embeddings, 0);
         const auto to = detail::vector_array(out, 1);
@@ -282,7 +287,7 @@ struct BasicVisionGather {
                   Mode mode) const {
         constexpr bool want_embeddings = !std::same_as<std::remove_cvref_t<E>, NoGradient>;
         constexpr bool want_banks = !std::same_as<std::remove_cvref_t<B>, NoGradient>;
-        const auto tokens = detail::token_rows(rows);
+        const auto tokens = detail::token_rows<D>(rows);
         static_assert(decltype(tokens.rows)::axes + 1 == axes_of<G>, "rows have the gradient's axes without the last");
         const auto from = detail::read_vectors(d_out, 0);
         throw_if_bad(detail::check_tokens(tokens, from, from.width, 0));

@@ -52,7 +52,7 @@ struct ZeroDependency {
         throw_if_bad(detail::check_overlap(bank, 2, view(d_out), view(d_embeddings)));
         detail::copy_array(exec, view(d_out), view(d_embeddings));
         run_index_work(detail::Dispatch{}, thrust::detail::derived_cast(exec),
-                               detail::ZeroVectors<view_of<B>>{bank, bank.extent(0)});
+                       detail::ZeroVectors<view_of<B>>{bank, bank.extent(0)});
     }
 };
 

@@ -1,63 +1,32 @@
-// Relayout: the exchange that the plans of all ranks make, simulated with one list a rank, against the layouts.
+// Relayout: the exchange that the plans of all ranks make, simulated, against the layouts.
 #include "support.hpp"
-
-#include <seqpar/index/relayout.hpp>
 
 using namespace test;
 
 namespace {
 
-// One all-to-all: every rank sends by its plan alone and places what arrives by its plan alone.
 template <sp::Layout From, sp::Layout To>
-Lists exchanged(const From& from, const To& to, const Lists& shards_before, const List& slots_after) {
-    const auto group = static_cast<std::size_t>(std::max(from.ranks(), to.ranks()));
-    std::vector<sp::RelayoutPlan> plans;
-    for (std::size_t rank = 0; rank < group; ++rank)
-        plans.push_back(sp::relayout(from, to, static_cast<int>(rank)));
-    Lists after;
-    for (const std::int64_t slots : slots_after)
-        after.emplace_back(static_cast<std::size_t>(slots), -9);
-    for (std::size_t there = 0; there < group; ++there) {
-        const sp::RelayoutPlan& receiver = plans[there];
-        REQUIRE(receiver.send_splits.size() == group);
-        REQUIRE(receiver.receive_splits.size() == group);
-        std::size_t next = 0;
-        for (std::size_t here = 0; here < group; ++here) {
-            const sp::RelayoutPlan& sender = plans[here];
-            REQUIRE(sender.send_splits[there] == receiver.receive_splits[here]);  // both sides agree
-            std::int64_t first = 0;
-            for (std::size_t r = 0; r < there; ++r)
-                first += sender.send_splits[r];
-            for (std::int64_t i = 0; i < sender.send_splits[there]; ++i) {
-                const std::int64_t row = sender.send_rows.at(static_cast<std::size_t>(first + i));
-                std::int64_t& slot = after.at(there).at(static_cast<std::size_t>(receiver.receive_slots.at(next++)));
-                REQUIRE(slot == -9);  // no slot is written twice
-                slot = shards_before.at(here).at(static_cast<std::size_t>(row));
-            }
-        }
-        REQUIRE(next == receiver.receive_slots.size());
-    }
-    return after;
+Plans relayouts(const From& from, const To& to) {
+    return plans_of(std::max(from.ranks(), to.ranks()), [&](int rank) { return sp::relayout(from, to, rank); });
 }
 
+// The shards of all ranks of a group that may be larger than the layout's.
 template <sp::Layout L>
-List slots_of(const L& layout) {
-    List slots;
-    for (int rank = 0; rank < layout.ranks(); ++rank)
-        slots.push_back(layout.slots(rank));
-    return slots;
+Lists shards_in(const L& layout, std::size_t group) {
+    Lists all = shards(layout);
+    all.resize(group);
+    return all;
 }
 
 // There: the shards of the target. Back: those that were. Each row crosses once, by the order that docs/design.md names.
 template <sp::Layout From, sp::Layout To>
 void check_there_and_back(const From& from, const To& to) {
-    const Lists before = shards(from);
-    const Lists after = exchanged(from, to, before, slots_of(to));
-    REQUIRE(after == shards(to));
-    REQUIRE(exchanged(to, from, after, slots_of(from)) == before);
-    const int group = std::max(from.ranks(), to.ranks());
-    for (int rank = 0; rank < group; ++rank) {
-        const sp::RelayoutPlan plan = sp::relayout(from, to, rank);
+    const Plans plans = relayouts(from, to);
+    REQUIRE(exchanged(plans, shards_in(from, plans.size())) == shards_in(to, plans.size()));
+    REQUIRE(exchanged(relayouts(to, from), shards_in(to, plans.size())) == shards_in(from, plans.size()));
+    REQUIRE(exchanged(reversed_all(plans), shards_in(to, plans.size())) == shards_in(from, plans.size()));
+    for (const sp::ExchangePlan& plan : plans) {
+        const int rank = plan.rank;
         const std::int64_t slots = rank < from.ranks() ? from.slots(rank) : 0;
         List sorted = plan.send_rows;
         std::sort(sorted.begin(), sorted.end());
@@ -74,7 +43,7 @@ void check_there_and_back(const From& from, const To& to) {
         std::stable_sort(here.begin(), here.end(), [&](std::int64_t a, std::int64_t b) {
             return from.place(to.position(rank, a)).rank < from.place(to.position(rank, b)).rank;
         });
-        REQUIRE(plan.receive_slots == here);
+        REQUIRE(plan.receive_rows == here);
     }
 }
 
@@ -84,15 +53,15 @@ TEST_CASE("the worked example of docs/design.md: zigzag inside documents to cont
     const List cu{0, 8, 12};
     const auto from = sp::packed(sp::ZigZag{}, cu, 12, 2);
     const auto to = sp::Contiguous{}(12, 2);
-    const sp::RelayoutPlan first = sp::relayout(from, to, 0);
+    const sp::ExchangePlan first = sp::relayout(from, to, 0);
     CHECK(first.send_rows == List{0, 1, 2, 3, 4, 5});
     CHECK(first.send_splits == List{2, 4});
-    CHECK(first.receive_slots == List{0, 1, 2, 3, 4, 5});
+    CHECK(first.receive_rows == List{0, 1, 2, 3, 4, 5});
     CHECK(first.receive_splits == List{2, 4});
-    const sp::RelayoutPlan second = sp::relayout(from, to, 1);
+    const sp::ExchangePlan second = sp::relayout(from, to, 1);
     CHECK(second.send_rows == List{0, 1, 2, 3, 4, 5});
     CHECK(second.send_splits == List{4, 2});
-    CHECK(second.receive_slots == List{0, 1, 2, 5, 3, 4});
+    CHECK(second.receive_rows == List{0, 1, 2, 5, 3, 4});
     CHECK(second.receive_splits == List{4, 2});
 }
 
@@ -118,18 +87,36 @@ TEST_CASE("pairs of the layouts that trainers convert between") {
     check_there_and_back(sp::UnevenContiguous{}(64, 7), sp::Striped{}(64, 1));
 }
 
-TEST_CASE("rows that stay do not travel") {
+TEST_CASE("rows that stay are the own part, which is not sent") {
+    Random random(63);
+    for_each_layout(random, 4, 4, 2, [&](const auto& from) {
+        const auto to = sp::UnevenContiguous{}(from.size(), 3);
+        const Plans plans = relayouts(from, to);
+        for_each_row(plans, [&](std::size_t here, std::int64_t row, std::size_t there, std::int64_t to_row) {
+            const std::int64_t position = from.position(static_cast<int>(here), row);
+            REQUIRE(position == to.position(static_cast<int>(there), to_row));
+        });
+        for (const sp::ExchangePlan& plan : plans) {
+            std::int64_t stay = 0;
+            for (std::int64_t t = 0; t < plan.rows_in; ++t)
+                stay += to.place(from.position(plan.rank, t)).rank == plan.rank ? 1 : 0;
+            REQUIRE(plan.stays() == stay);
+        }
+    });
+}
+
+TEST_CASE("a relayout to the same layout sends nothing") {
     Random random(62);
     for_each_layout(random, 3, 5, 3, [&](const auto& layout) {
         for (int rank = 0; rank < layout.ranks(); ++rank) {
-            const sp::RelayoutPlan plan = sp::relayout(layout, layout, rank);
+            const sp::ExchangePlan plan = sp::relayout(layout, layout, rank);
             for (int other = 0; other < layout.ranks(); ++other) {
                 const std::int64_t stays = other == rank ? layout.slots(rank) : 0;
                 REQUIRE(plan.send_splits[static_cast<std::size_t>(other)] == stays);
                 REQUIRE(plan.receive_splits[static_cast<std::size_t>(other)] == stays);
             }
             REQUIRE(plan.send_rows == range(0, layout.slots(rank)));
-            REQUIRE(plan.receive_slots == range(0, layout.slots(rank)));
+            REQUIRE(plan.receive_rows == range(0, layout.slots(rank)));
         }
     });
 }
@@ -143,7 +130,7 @@ TEST_CASE("what cannot be converted is named") {
     CHECK(status.got == 18);
     const auto c = sp::Contiguous{}(16, 2);
     CHECK(sp::status_of([&] { (void)sp::relayout(a, c, 3); }).ok());  // of the larger group
-    CHECK(sp::relayout(a, c, 3).receive_slots.empty());
+    CHECK(sp::relayout(a, c, 3).receive_rows.empty());
     CHECK(sp::status_of([&] { (void)sp::relayout(a, c, 4); }).kind() == sp::Kind::rank);
     CHECK(sp::status_of([&] { (void)sp::relayout(a, c, -1); }).kind() == sp::Kind::rank);
     const List cu{0, 6, 16};
@@ -156,7 +143,7 @@ TEST_CASE("positions and splits of 64 bits, each rank alone") {
     const std::int64_t length = std::int64_t{1} << 33;
     const auto from = sp::ZigZag{}(length, ranks);
     const auto to = sp::Contiguous{}(length, ranks);
-    const sp::RelayoutPlan plan = sp::relayout(from, to, 1);
+    const sp::ExchangePlan plan = sp::relayout(from, to, 1);
     // Chunks 1 and 2P - 2 of 2P: the second half of rank 0's part, and the first of the last rank's.
     CHECK(plan.send_splits.front() == length / ranks / 2);
     CHECK(plan.send_splits.back() == length / ranks / 2);

@@ -1,0 +1,75 @@
+// The sums of gradients that a GradientState says are due, each done over a communicator and noted in the state that follows.
+// Not here: what is due (move/gradient_state.hpp), plans.
+#pragma once
+
+#include <seqpar/exchange/exchange.hpp>
+#include <seqpar/move/gradient_state.hpp>
+
+namespace seqpar {
+
+namespace detail {
+
+template <class D, Communicator C, WritableTensor... X>
+void sum_in_place(const D& exec, const C& comm, const GradientState& state, X&... gradients) {
+    static_assert(((data_type_of<element_of<X>> != DataType::bytes) && ...), "communicators cannot add this type");
+    if (comm.size() != state.ranks()) throw_if_bad(make_status(Kind::shard_count, 0, 0, state.ranks(), comm.size()));
+    const ArrayRef arrays[] = {array_ref(gradients)...};
+    int number = 0;
+    for (const ArrayRef& array : arrays) {
+        std::int64_t elements = 1;
+        for (int i = array.axes - 1; i >= 0; --i) {
+            if (array.extents[i] > 1 && array.strides[i] != elements)
+                throw_if_bad(make_status(Kind::extent, number, 0, elements, array.strides[i], i));
+            elements *= array.extents[i];
+        }
+        ++number;
+    }
+    if constexpr (!std::is_same_v<D, CheckOnly>) {
+        const auto stream = exchange_stream(Dispatch{}, exec, std::type_identity<typename C::Stream>{});
+        auto group = comm.group();
+        (comm.all_reduce(group, view(gradients).data_handle(), view(gradients).data_handle(),
+                         static_cast<std::int64_t>(view(gradients).size()), data_type_of<element_of<X>>, Reduction::sum,
+                         stream),
+         ...);
+        group.close();
+    }
+}
+
+}  // namespace detail
+
+// Sums the gradient of a bank that is one value on all ranks, in place, and returns the state that follows; of several levels in one
+// group of calls. A collective. Errors, before anything is sent: not due (an Error that names the axis), another group, a tensor
+// that is not contiguous. Synchronises: as the communicator does. Allocates: never. Launches: those of the communicator.
+template <class D, Communicator C, WritableTensor... X>
+    requires(sizeof...(X) >= 1)
+[[nodiscard]] GradientState sum_bank(const detail::ExecBase<D>& exec, const C& comm, const GradientState& state,
+                                     X&&... d_banks) {
+    const GradientState next = state.after_bank_sum(BankSum::all_reduce);
+    detail::sum_in_place(thrust::detail::derived_cast(exec), comm, state, d_banks...);
+    return next;
+}
+
+// Brings the gradients of the rows that this rank's tokens refer to back to the ranks that encoded them, where they are added to what
+// is there: exchanges by the reverse of `plan`, by which the rows came (plan_owned, plan_all_gather_v). Fields: of the bank and of
+// its levels, field(d_rows, axis<0>, d_bank) each: [rows_out, …] to [rows_in, …]. Errors and contract line: as exchange, and not due.
+template <class D, Communicator C, class... Fields>
+    requires(sizeof...(Fields) >= 1)
+[[nodiscard]] GradientState sum_bank_rows(const detail::ExecBase<D>& exec, const C& comm, const GradientState& state,
+                                          const ExchangePlan& plan, const Fields&... fields) {
+    const GradientState next = state.after_bank_sum(BankSum::reduce_scatter);
+    detail::exchange_fields<Add>(thrust::detail::derived_cast(exec), comm, reversed(plan), fields...);
+    return next;
+}
+
+// Sums the gradients of the encoder's weights over the group, in place, in one group of calls. Errors and contract line: as sum_bank;
+// not due too while the bank's sum is.
+template <class D, Communicator C, WritableTensor... X>
+    requires(sizeof...(X) >= 1)
+[[nodiscard]] GradientState sum_weights(const detail::ExecBase<D>& exec, const C& comm, const GradientState& state,
+                                        X&&... d_weights) {
+    const GradientState next = state.after_weights_sum();
+    detail::sum_in_place(thrust::detail::derived_cast(exec), comm, state, d_weights...);
+    return next;
+}
+
+}  // namespace seqpar
