@@ -169,7 +169,7 @@ void add_moves(const Sizes& sizes) {
              "u8 " + shape({sizes.walk, sizes.row_bytes}) + ", " + count(fitting, "rank"),
              "token",
              sizes.walk,
-             {}},
+             {0, 0, d != sizes.row_documents.front() && sizes.row_documents == Sizes{}.row_documents ? 2.0 : 0}},
             [=] { return shard_work(make_arrays<unsigned char>(wide, d, fitting)); });
     }
 }

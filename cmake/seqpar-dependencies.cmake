@@ -66,8 +66,10 @@ endif()
 # --- NCCL -------------------------------------------------------------------------------------------------------------
 # The PyPI wheel of NCCL has no libnccl.so, only libnccl.so.2.
 if(TARGET seqpar::cuda AND NOT TARGET seqpar::nccl)
-  find_path(SEQPAR_NCCL_INCLUDE_DIR nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS} DOC "Folder of nccl.h")
-  find_library(SEQPAR_NCCL_LIBRARY NAMES nccl libnccl.so.2 HINTS ${CUDAToolkit_LIBRARY_DIR} DOC "The NCCL library")
+  find_path(SEQPAR_NCCL_INCLUDE_DIR nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS} ${SEQPAR_NCCL_HINTS} PATH_SUFFIXES include
+    DOC "Folder of nccl.h")
+  find_library(SEQPAR_NCCL_LIBRARY NAMES nccl libnccl.so.2 HINTS ${CUDAToolkit_LIBRARY_DIR} ${SEQPAR_NCCL_HINTS}
+    PATH_SUFFIXES lib DOC "The NCCL library")
   mark_as_advanced(SEQPAR_NCCL_INCLUDE_DIR SEQPAR_NCCL_LIBRARY)
 endif()
 if(SEQPAR_NCCL_INCLUDE_DIR AND SEQPAR_NCCL_LIBRARY AND TARGET seqpar::cuda AND NOT TARGET seqpar::nccl)

@@ -2,10 +2,12 @@
 # setup.sh PURPOSE... - installs what building seqpar needs and this machine lacks; does nothing, and asks no network,
 # where everything is there. The one place that installs; tests/run.sh, examples/run.sh and bench/run.sh call it.
 #
-# PURPOSE: base (compiler, CMake, Ninja, CCCL headers; always included), tests, examples, bench, clang, cccl-newest
+# PURPOSE: base (compiler, CMake, Ninja, CCCL headers; always included), tests, examples, bench, mpi, clang, cccl-newest;
+# only where there is an nvcc: nccl, and sass (cuobjdump and nvdisasm; without them one test is left out, so that it is no
+# error where they cannot be had)
 #
-# Debian's packages come from apt (as root, or through sudo); the CCCL headers, where there is no CUDA toolkit, from pip
-# into a folder of their own under build/packages/. The system's Python is never touched.
+# Debian's packages come from apt (as root, or through sudo); NCCL, and the CCCL headers where there is no CUDA toolkit,
+# from pip into folders of their own under build/packages/. The system's Python is never touched.
 set -euo pipefail
 
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -30,6 +32,8 @@ have() {
     pkg-config) have_command pkg-config ;;
     libcairo2-dev) have_command pkg-config && pkg-config --exists cairo ;;
     libbenchmark-dev) have_header benchmark/benchmark.h ;;
+    libopenmpi-dev) have_command mpicxx ;;
+    openmpi-bin) have_command mpirun ;;
     clang-16) have_command clang++-16 ;;
     libomp-16-dev) have_file '/usr/lib/llvm-16/lib/clang/16/include/omp.h' ;;
     libclang-rt-16-dev) have_file '/usr/lib/llvm-16/lib/clang/16/lib/linux/libclang_rt.tsan-*.a' ;;
@@ -40,7 +44,7 @@ reason() {
     g++) echo 'the C++ compiler' ;;
     cmake) echo 'configures the build (3.25 or newer)' ;;
     ninja-build) echo 'runs the build' ;;
-    python3-venv) echo 'fetches the CCCL headers from PyPI into build/packages' ;;
+    python3-venv) echo 'fetches wheels from PyPI into build/packages' ;;
     doctest-dev) echo 'the test framework' ;;
     nlohmann-json3-dev) echo 'reads JSON' ;;
     libtbb-dev) echo 'a parallel Thrust system that the tests run under' ;;
@@ -49,6 +53,8 @@ reason() {
     pkg-config) echo 'finds Cairo' ;;
     libcairo2-dev) echo "draws the examples' pictures" ;;
     libbenchmark-dev) echo 'Google Benchmark' ;;
+    libopenmpi-dev) echo 'MPI, for the communicator on it' ;;
+    openmpi-bin) echo 'starts MPI programs' ;;
     clang-16) echo 'the second C++ compiler' ;;
     libomp-16-dev) echo "clang's OpenMP" ;;
     libclang-rt-16-dev) echo "clang's sanitizers" ;;
@@ -97,27 +103,62 @@ install_packages() {
   fi
 }
 
-# --- CCCL -------------------------------------------------------------------------------------------------------------
-toolkit_has_cccl() { # CCCL 3 beside the nvcc on PATH
-  local nvcc include
-  nvcc=$(command -v nvcc) || return 1
-  include=$(dirname "$(dirname "$(readlink -f "$nvcc")")")/include/cccl
-  grep -Eqs '^#define CCCL_VERSION [3-9][0-9]{6}' "$include/cuda/std/__cccl/version.h"
+# --- wheels -----------------------------------------------------------------------------------------------------------
+toolkit_include() { # the headers beside the nvcc on PATH
+  local nvcc
+  nvcc=$(command -v nvcc) && echo "$(dirname "$(dirname "$(readlink -f "$nvcc")")")/include"
 }
+toolkit_has_cccl() { # CCCL 3
+  local include
+  include=$(toolkit_include) || return 1
+  grep -Eqs '^#define CCCL_VERSION [3-9][0-9]{6}' "$include/cccl/cuda/std/__cccl/version.h"
+}
+have_nccl() { have_header nccl.h || [ -e "$(toolkit_include)/nccl.h" ]; }
 
-# The PyPI package nvidia-cuda-cccl of one version: build/packages/NAME is then a prefix that holds include/cccl.
-have_cccl() { # NAME VERSION
-  [ -e "$packages_dir/$1/include/cccl/cuda/std/mdspan" ] && [[ $(readlink "$packages_dir/$1") == "cccl-venv-$2/"* ]]
+# A PyPI package of one version: build/packages/NAME is then a prefix that holds include/.
+wheel() { # NAME: the package, its folder, and a file of it
+  case $1 in
+    cccl*) echo nvidia-cuda-cccl nvidia/cu13 include/cccl/cuda/std/mdspan ;;
+    nccl) echo nvidia-nccl-cu13 nvidia/nccl include/nccl.h ;;
+  esac
 }
-fetch_cccl() { # NAME VERSION
-  local venv=cccl-venv-$2 prefix
-  echo "Fetching the CCCL headers (libcu++, Thrust, CUB) with pip: nvidia-cuda-cccl==$2, into build/packages/"
+have_wheel() { # NAME VERSION
+  local package folder file
+  read -r package folder file < <(wheel "$1")
+  [ -e "$packages_dir/$1/$file" ] && [[ $(readlink "$packages_dir/$1") == "$package-venv-$2/"* ]]
+}
+fetch_wheel() { # NAME VERSION
+  local package folder file venv prefix
+  read -r package folder file < <(wheel "$1")
+  venv=$package-venv-$2
+  echo "Fetching $package==$2 with pip, into build/packages/"
   mkdir -p "$packages_dir"
   rm -rf "${packages_dir:?}/$venv"
   python3 -m venv "$packages_dir/$venv"
-  "$packages_dir/$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps "nvidia-cuda-cccl==$2"
-  prefix=$(cd "$packages_dir" && compgen -G "$venv/lib/python3*/site-packages/nvidia/cu13")
+  "$packages_dir/$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps "$package==$2"
+  prefix=$(cd "$packages_dir" && compgen -G "$venv/lib/python3*/site-packages/$folder")
   ln -sfn "$prefix" "$packages_dir/$1"
+}
+
+# --- what reads machine code ------------------------------------------------------------------------------------------
+# build/packages/sass is then a prefix that holds bin/cuobjdump and bin/nvdisasm.
+sass=0
+have_sass() {
+  { have_command cuobjdump && have_command nvdisasm; } || [ -x "$packages_dir/sass/bin/cuobjdump" ]
+}
+fetch_sass() {
+  local version=13.2.86 venv=sass-venv prefix
+  echo "Fetching cuobjdump and nvdisasm $version with pip, into build/packages/"
+  mkdir -p "$packages_dir"
+  rm -rf "${packages_dir:?}/$venv"
+  if python3 -m venv "$packages_dir/$venv" &&
+    "$packages_dir/$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps \
+      "nvidia-cuda-cuobjdump==$version" "nvidia-cuda-nvdisasm==$version"; then
+    prefix=$(cd "$packages_dir" && compgen -G "$venv/lib/python3*/site-packages/nvidia/cu13")
+    ln -sfn "$prefix" "$packages_dir/sass"
+  else
+    echo 'They cannot be had here: the test of the machine code is left out.'
+  fi
 }
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -130,8 +171,11 @@ for purpose; do
     tests) wanted+=(doctest-dev nlohmann-json3-dev libtbb-dev libeigen3-dev) ;;
     examples) wanted+=(nlohmann-json3-dev libcli11-dev pkg-config libcairo2-dev) ;;
     bench) wanted+=(libbenchmark-dev) ;;
+    mpi) wanted+=(libopenmpi-dev openmpi-bin) ;;
+    nccl) if have_command nvcc && ! have_nccl; then fetches+=(nccl 2.27.7); fi ;;
     clang) wanted+=(clang-16 libomp-16-dev libclang-rt-16-dev) ;;
     cccl-newest) fetches+=(cccl-newest 13.3.5.0.6) ;;
+    sass) if have_command nvcc && ! have_sass; then sass=1; fi ;;
     *)
       echo "setup.sh: no such purpose: $purpose" >&2
       exit 2
@@ -141,14 +185,15 @@ done
 set -- "${fetches[@]}"
 fetches=()
 while [ $# != 0 ]; do
-  if ! have_cccl "$1" "$2"; then fetches+=("$1" "$2"); fi
+  if ! have_wheel "$1" "$2"; then fetches+=("$1" "$2"); fi
   shift 2
 done
-if [ ${#fetches[@]} != 0 ]; then wanted+=(python3-venv); fi
+if [ ${#fetches[@]} != 0 ] || [ $sass = 1 ]; then wanted+=(python3-venv); fi
 
 install_packages "${wanted[@]}"
 set -- "${fetches[@]}"
 while [ $# != 0 ]; do
-  fetch_cccl "$1" "$2"
+  fetch_wheel "$1" "$2"
   shift 2
 done
+if [ $sass = 1 ]; then fetch_sass; fi

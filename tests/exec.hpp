@@ -4,6 +4,7 @@
 
 #if defined(__CUDACC__)
 #    include <seqpar/cuda.hpp>
+#    include <thrust/device_malloc_allocator.h>
 #else
 #    include <thrust/execution_policy.h>
 #endif
@@ -11,7 +12,8 @@
 namespace test {
 
 #if defined(__CUDACC__)
-inline const auto& main_exec = thrust::cuda::par;
+inline thrust::device_malloc_allocator<char> scratch_memory;
+inline const auto main_exec = thrust::cuda::par(scratch_memory);
 #else
 inline const auto& main_exec = thrust::seq;
 #endif

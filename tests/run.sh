@@ -3,7 +3,8 @@
 #
 # NAME is a preset of CMakePresets.json: default, clang, sanitize, thread, cuda-all. ARGs go to ctest:
 # tests/run.sh -R layout, tests/run.sh -V.
-# SEQPAR_TEST_LAUNCHER in the environment: a program that runs the device tests (see CMakeLists.txt).
+# SEQPAR_TEST_LAUNCHER, SEQPAR_NCCL_TEST_LAUNCHER in the environment: programs that run the device tests and those of
+# NCCL (see CMakeLists.txt).
 set -euo pipefail
 
 preset=default
@@ -12,11 +13,11 @@ if [ "${1:-}" = --preset ]; then
   shift 2
 fi
 case $preset in
-  default) needs=(tests examples bench) ;;
-  clang) needs=(tests examples clang) ;;
+  default) needs=(tests examples bench mpi nccl sass) ;;
+  clang) needs=(tests examples mpi clang) ;;
   sanitize) needs=(tests examples clang cccl-newest) ;;
   thread) needs=(tests clang) ;;
-  cuda-all) needs=(tests) ;;
+  cuda-all) needs=(tests mpi nccl sass) ;;
   *)
     echo "tests/run.sh: no such preset: $preset (see the head of this file)" >&2
     exit 2
@@ -27,6 +28,7 @@ cd "$(dirname "$0")/.."
 cmake/setup.sh "${needs[@]}"
 export CMAKE_BUILD_PARALLEL_LEVEL=${CMAKE_BUILD_PARALLEL_LEVEL:-$(nproc)}
 export CTEST_PARALLEL_LEVEL=${CTEST_PARALLEL_LEVEL:-$(nproc)}
-cmake --preset "$preset" ${SEQPAR_TEST_LAUNCHER:+"-DSEQPAR_TEST_LAUNCHER=$SEQPAR_TEST_LAUNCHER"}
+cmake --preset "$preset" ${SEQPAR_TEST_LAUNCHER:+"-DSEQPAR_TEST_LAUNCHER=$SEQPAR_TEST_LAUNCHER"} \
+  ${SEQPAR_NCCL_TEST_LAUNCHER:+"-DSEQPAR_NCCL_TEST_LAUNCHER=$SEQPAR_NCCL_TEST_LAUNCHER"}
 cmake --build --preset "$preset"
 exec ctest --preset "$preset" "$@"

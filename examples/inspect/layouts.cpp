@@ -161,26 +161,6 @@ void check_unused_offsets(const Asked& asked) {
 
 namespace {
 
-// Zigzag inside the documents that it can deal out, contiguous inside those that are a multiple of the ranks only.
-std::vector<std::vector<sp::Run>> mixed_runs(const Asked& asked) {
-    const sp::Offsets<std::int64_t> cu_seqlens = sp::offsets(asked.cu_seqlens);
-    sp::throw_if_bad(sp::check(sp::packed(sp::Contiguous{}, cu_seqlens, asked.length, asked.ranks)));
-    std::vector<std::vector<sp::Run>> runs(static_cast<std::size_t>(asked.ranks));
-    for (std::int64_t d = 0; d < cu_seqlens.documents(); ++d) {
-        const std::int64_t length = cu_seqlens[d + 1] - cu_seqlens[d];
-        const auto deal = [&](const auto& document) {
-            for (int rank = 0; rank < asked.ranks; ++rank) {
-                auto cursor = sp::runs(document, rank, 0, document.slots(rank));
-                for (sp::Run run; cursor.next(run);)
-                    runs[static_cast<std::size_t>(rank)].push_back({cu_seqlens[d] + run.position, 0, run.length});
-            }
-        };
-        sp::check(sp::ZigZag{}, length, asked.ranks).ok() ? deal(sp::ZigZag{}(length, asked.ranks))
-                                                          : deal(sp::Contiguous{}(length, asked.ranks));
-    }
-    return runs;
-}
-
 // D: the work is that of a causal mask inside the documents where it is not given.
 std::vector<std::vector<sp::Run>> ptrr_runs(const Asked& asked) {
     const std::int64_t block = *asked.params.block;
@@ -243,7 +223,7 @@ std::vector<std::vector<sp::Run>> magi_runs(const Asked& asked) {
 
 sp::RunTable table(const Asked& asked) {
     const auto runs = [&] {
-        if (asked.letter == "B") return mixed_runs(asked);
+        if (asked.letter == "B") return sp::mixed_runs(sp::offsets(asked.cu_seqlens), asked.length, asked.ranks);
         if (asked.letter == "C") return sp::per_document_runs(sp::offsets(asked.cu_seqlens), asked.length, asked.ranks);
         return asked.letter == "D" ? ptrr_runs(asked) : magi_runs(asked);
     };

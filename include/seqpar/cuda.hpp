@@ -4,6 +4,7 @@
 
 #include <seqpar/detail/cuda_exec.hpp>
 #include <seqpar/exchange/detail/cuda_exchange.hpp>
+#include <seqpar/index/detail/cuda_check_rows.hpp>
 #include <seqpar/index/detail/cuda_index.hpp>
 #include <seqpar/index/detail/cuda_scan.hpp>
 #include <seqpar/move/detail/cuda_gather.hpp>

@@ -48,3 +48,10 @@
 #include <seqpar/balance/hybrid.hpp>
 #include <seqpar/balance/items.hpp>
 #include <seqpar/balance/plans.hpp>
+
+#include <seqpar/exchange/communicator.hpp>
+#include <seqpar/exchange/errors.hpp>
+#include <seqpar/exchange/exchange.hpp>
+#include <seqpar/exchange/plan.hpp>
+#include <seqpar/exchange/plans.hpp>
+#include <seqpar/exchange/reduce.hpp>

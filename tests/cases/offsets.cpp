@@ -8,6 +8,7 @@
 
 #include <thrust/execution_policy.h>
 
+#include <algorithm>
 #include <cstdint>
 
 namespace sp = seqpar;
@@ -33,6 +34,29 @@ TEST_CASE("metadata_in_a_batch_is_not_sharded_like_tokens") {  // case 8
     sp::shard(thrust::seq, layout, 0, sp::tensor(tokens.data(), 1, 256), sp::axis<1>,
               sp::tensor(own_tokens.data(), 1, 8));
     CHECK(own_tokens == List{0, 1, 2, 3, 252, 253, 254, 255});
+}
+
+TEST_CASE("ranks_that_hold_different_offsets_learn_of_it_before_they_exchange") {  // case 86
+    const auto agreed = [](const auto& a, const auto& b) {  // what a min- and a max-reduce over the two give
+        const sp::OffsetsSummary of_a = sp::offsets_summary(a), of_b = sp::offsets_summary(b);
+        sp::OffsetsSummary least, greatest;
+        for (std::size_t i = 0; i < least.size(); ++i) {
+            least[i] = std::min(of_a[i], of_b[i]);
+            greatest[i] = std::max(of_a[i], of_b[i]);
+        }
+        return sp::check_agreement(least, greatest);
+    };
+    CHECK(agreed(List{0, 8}, List{0, 16}) == sp::make_status(sp::Kind::agreement, 0, 0, 8, 16, 1));
+    CHECK(agreed(List{0, 8, 16}, List{0, 16}) == sp::make_status(sp::Kind::agreement, 0, 0, 2, 3, 0));
+    CHECK(agreed(List{0, 4, 8, 16}, List{0, 8, 4, 16}).field == 2);
+    CHECK(agreed(List{0, 4, 16}, std::vector<std::int32_t>{0, 4, 16}).ok());
+    // Each inner offset counts, wherever it stands.
+    const List cu = test::range(0, 41);
+    for (std::size_t i = 1; i < 40; ++i) {
+        List other = cu;
+        other[i] += 1;
+        CHECK(agreed(cu, other).field == 2);
+    }
 }
 
 TEST_CASE("one_document_has_offsets_and_a_length") {  // case 15

@@ -129,8 +129,8 @@ TEST_CASE("compact: three launches, the rows, mask and count of the host; too ma
 
 TEST_CASE("a backward that sums duplicate rows gives the bits of the host, in the scratch that is said") {
     const test::Stream stream;
-    for (const std::int64_t tokens : {1, 777, 5000}) {
-        const std::int64_t width = 40, rows = 50;
+    for (const std::int64_t tokens : {1, 777, 5000, 20000}) {
+        const std::int64_t width = 40, rows = tokens < 20000 ? 50 : 300;  // 300: the sort takes two passes
         std::vector<std::int32_t> numbers;
         std::vector<float> d_out;
         for (std::int64_t i = 0; i < tokens; ++i)

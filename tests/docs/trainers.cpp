@@ -69,6 +69,7 @@ TEST_CASE("plans as docs/trainers.md spells them") {
     constexpr std::int64_t width = 1;
     constexpr std::int64_t max_tokens_per_rank = 8;
     const List cu = {0, 8, 12};
+    const List odd_cu = {0, 6, 12};
     const List lengths = {12, 3};
     const List padded_lengths = {12, 4};
 
@@ -82,7 +83,8 @@ TEST_CASE("plans as docs/trainers.md spells them") {
     const sp::RunTable magi(sp::block_runs(sp::sorted_parts(sp::min_heap_parts(areas, cp)), chunk, S), S);  // J
     const sp::RunTable magi_uneven(sp::block_runs(sp::sequential_parts(S / chunk, cp), chunk, S), S);
 
-    const sp::RunTable old_torch(sp::per_document_runs(offsets, S, cp), S);  // C
+    const sp::RunTable old_torch(sp::per_document_runs(offsets, S, cp), S);   // C
+    const sp::RunTable miles(sp::mixed_runs(sp::offsets(odd_cu), S, cp), S);  // B, and G where it must
 
     const int group = sp::ranks_needed(S, max_tokens_per_rank, cp);  // K, one sample: then zigzag inside the group
     const auto sample = sp::ZigZag{}(S, group);
@@ -97,6 +99,7 @@ TEST_CASE("plans as docs/trainers.md spells them") {
     CHECK(shards(magi.layout()) == Lists{{4, 7, 8, 9, 10, 11}, {0, 1, 2, 3, 5, 6}});
     CHECK(shards(magi_uneven.layout()) == Lists{test::range(0, 6), test::range(6, 12)});
     CHECK(shards(old_torch.layout()) == Lists{{0, 1, 6, 7, 2, 3}, {4, 5, 8, 11, 9, 10}});
+    CHECK(shards(miles.layout()) == Lists{{0, 1, 2, 6, 7, 8}, {3, 4, 5, 9, 10, 11}});
     CHECK(group == 2);
     CHECK(shards(sample)[0] == List{0, 1, 2, 9, 10, 11});
     CHECK(plan == std::vector<Lists>{{{0}, {0}}, {{1}, {1}}});

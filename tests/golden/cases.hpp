@@ -41,9 +41,10 @@ struct Case {
     bool illegal() const { return body.value("illegal", false); }
 };
 
-// Every case of every *.json in `subfolder`, files in order of their names. A folder may lack it.
+// Every case of every *.json in `subfolder`, files in order of their names. A folder that is named may lack it, but must be there.
 inline std::vector<Case> cases(const std::string& subfolder) {
     std::vector<std::filesystem::path> paths;
+    if (!std::filesystem::is_directory(folder())) throw std::runtime_error("no folder " + folder().string());
     if (!std::filesystem::exists(folder() / subfolder)) return {};
     for (const auto& entry : std::filesystem::directory_iterator(folder() / subfolder)) {
         if (entry.path().extension() == ".json") paths.push_back(entry.path());

@@ -320,7 +320,7 @@ Expansion expanded(const json& body) {
         cu.push_back(b * length);
     Expansion e;
     e.real.resize(cu.size());
-    sp::expanded_offsets(ids, rules, info, cu, e.real);
+    sp::expanded_offsets(thrust::seq, ids, rules, info, cu, e.real);
     const auto size = static_cast<std::size_t>(e.real.back());
     std::vector<std::int32_t> rows(size), banks(size);
     List sources(size);
@@ -697,8 +697,17 @@ void illegal_other(const json& body) {
         List ids;
         for (std::size_t d = 0; d + 1 < real.size(); ++d)
             ids = test::joined(ids, numbered(real[d + 1] - real[d], 100 * static_cast<std::int64_t>(d + 1)));
+        const int rank = body.at("rank").get<int>();
+        List expected;  // by formula; the peer raises in some cases
+        for (std::size_t d = 0; d + 1 < real.size(); ++d) {
+            const std::int64_t length = real[d + 1] - real[d];
+            const std::int64_t padded = sp::round_up(length, P == 1 ? 1 : 2 * P);
+            for (const std::int64_t at : test::formula_a(padded, P, rank))
+                expected.push_back(at < length ? 100 * static_cast<std::int64_t>(d + 1) + at : 0);
+        }
         with_split("B", real, P, 1, P == 1 ? 1 : 2 * P, [&](const auto& layout, const auto&) {
-            const List mine = held(layout, ids, 0)[body.at("rank").get<std::size_t>()];
+            const List mine = held(layout, ids, 0)[static_cast<std::size_t>(rank)];
+            CHECK(mine == expected);
             if (has(body, "result")) CHECK(body["result"]["ids"] == json(mine));
         });
     } else if (body.contains("cu") || body.contains("S")) {  // lengths
@@ -716,7 +725,7 @@ void illegal_other(const json& body) {
         const auto rules = sp::placeholders({{-200, 0}});
         List cu(2);
         sp::Kind kind = refusal([&] {
-            sp::expanded_offsets(ids, rules, info, List{0, static_cast<std::int64_t>(ids.size())}, cu);
+            sp::expanded_offsets(thrust::seq, ids, rules, info, List{0, static_cast<std::int64_t>(ids.size())}, cu);
         });
         if (kind == sp::Kind::ok) {
             List out(static_cast<std::size_t>(cu.back()));
@@ -735,7 +744,33 @@ void illegal_other(const json& body) {
         } else {  // a shard against the whole bank: what a check there would say, and why it is not asked
             CHECK(status_of(ids, number(body, "placeholder"), {number(body, "V")}).kind() == sp::Kind::row_count);
         }
-    }  // else: what a peer's embedding table or collective does; nothing of this library
+    } else if (body.contains("ids")) {  // what a placeholder's id is in an embedding table does not matter
+        const List ids = list(body, "ids");
+        std::vector<std::int32_t> rows(ids.size());
+        sp::build_rows(thrust::seq, ids, sp::placeholders({{-200, 0}}), rows);
+        std::vector<float> bank(ids.size(), 7.0f), merged(ids.size());
+        for (std::size_t i = 0; i < ids.size(); ++i)
+            merged[i] = static_cast<float>(ids[i]);
+        const auto count = static_cast<std::int64_t>(ids.size());
+        const auto vectors = sp::tensor(merged.data(), count, 1);
+        sp::VisionGather{}(thrust::seq, vectors, rows, sp::tensor(bank.data(), count, 1), vectors);
+        CHECK(std::count(ids.begin(), ids.end(), -200) > 0);
+        for (std::size_t i = 0; i < ids.size(); ++i) {
+            CHECK((rows[i] >= 0) == (ids[i] == -200));
+            CHECK(merged[i] == (ids[i] == -200 ? 7.0f : static_cast<float>(ids[i])));
+        }
+    } else {  // a gradient that was given is read only
+        REQUIRE(body["name"] == "gradient_overwritten");
+        std::vector<float> sum(2);
+        const std::vector<std::int32_t> row{0};
+        for (const float value : {1.0f, 10.0f}) {
+            const std::vector<float> given(2, value);
+            sp::VisionGather{}.backward(thrust::seq, sp::tensor(given.data(), 1, 2), row, sp::no_gradient,
+                                        sp::tensor(sum.data(), 1, 2), sp::Add{});
+            CHECK(given == std::vector<float>(2, value));
+        }
+        CHECK(body["result"] == json(std::vector<std::vector<float>>(2, sum)));
+    }
 }
 void illegal(const Case& c) { c.body.contains("situation") ? illegal_merge(c.body) : illegal_other(c.body); }
 
@@ -782,6 +817,29 @@ TEST_CASE("every golden list of vision rows comes out number by number") {
     for (const auto& [kind, count] : counts)
         std::printf("%-14s %7d %16d\n", kind.c_str(), count.checked, count.faults);
     for (const auto& [kind, count] : others)
-        std::printf("%-14s %7d cases of values, or of a kind that is not known here\n", kind.c_str(), count);
+        std::printf("%-14s %7d cases, see the tests of values\n", kind.c_str(), count);
     if (std::getenv("SEQPAR_GOLDEN") == nullptr) CHECK(counts.size() == tests.size());
+}
+
+TEST_CASE("a golden folder that is not there is an error, and so is a kind that no test knows") {
+    const std::map<std::string, std::set<std::string>> known{
+        {"layouts",
+         {"layout", "undo_redo", "roll", "plan", "offsets", "relayout", "halo", "hybrid", "positions", "labels",
+          "pad"}},
+        {"vision",
+         {"rows", "spans", "split", "split_nested", "expand", "expand_split", "labels", "positions", "partition",
+          "exchange", "illegal", "gather", "merge", "e2e", "add_rows", "zero_dependency"}}};
+    for (const auto& [subfolder, kinds] : known) {
+        std::map<std::string, int> unknown;
+        for (const Case& c : cases(subfolder)) {
+            if (!kinds.contains(c.kind())) ++unknown[c.kind() + " (" + c.file + ")"];
+        }
+        for (const auto& [kind, count] : unknown)
+            FAIL_CHECK(subfolder + ": no test knows kind " + kind + ", " + std::to_string(count) + " cases");
+    }
+    const char* const given = std::getenv("SEQPAR_GOLDEN");
+    const std::string before = given == nullptr ? "" : given;
+    setenv("SEQPAR_GOLDEN", (folder() / "no such folder").c_str(), 1);
+    CHECK_THROWS_AS(cases("layouts"), std::runtime_error);
+    given == nullptr ? unsetenv("SEQPAR_GOLDEN") : setenv("SEQPAR_GOLDEN", before.c_str(), 1);
 }

@@ -1,5 +1,5 @@
 // Golden cases of vision/ with vectors of values: merges and gathers with their gradients, added levels, whole models, and what
-// keeps an encoder in the graph. Not here: lists of rows and all else that is integers.
+// keeps an encoder in the graph; merges and levels also split over ranks. Not here: lists of rows and all else that is integers.
 #include "trainer_rules.hpp"
 
 #include "support/safetensors.hpp"
@@ -69,6 +69,51 @@ bool same(const std::vector<T>& got, const std::vector<T>& expected, bool payloa
     return true;
 }
 
+// --- the same over ranks: values [samples, length, width] split by a layout, worked on, put back -------------------------
+template <class F>
+void for_each_split(std::int64_t length, F f) {
+    f(sp::UnevenContiguous{}(length, 3));
+    const List real{0, length / 3, length};
+    const List padded = padded_to(real, 4);
+    f(sp::padded(sp::packed(sp::ZigZag{}, padded, padded.back(), 2), real, padded, length));
+}
+template <class T>
+auto as_ref(const std::vector<T>& values, std::int64_t samples, std::int64_t width) {
+    const auto count = static_cast<std::int64_t>(values.size());
+    return sp::tensor(values.data(), samples, width > 0 ? count / samples / width : 0, width);
+}
+template <class T>
+auto as_ref(std::vector<T>& values, std::int64_t samples, std::int64_t width) {
+    const auto count = static_cast<std::int64_t>(values.size());
+    return sp::tensor(values.data(), samples, width > 0 ? count / samples / width : 0, width);
+}
+template <class L, class T>
+std::vector<T> part_of(const L& layout, int rank, const std::vector<T>& whole, std::int64_t samples, std::int64_t width,
+                       T fill) {
+    std::vector<T> out(static_cast<std::size_t>(samples * layout.slots(rank) * width));
+    if constexpr (sp::is_padded<L>) {
+        sp::shard(thrust::seq, layout, rank, as_ref(whole, samples, width), sp::axis<1>, as_ref(out, samples, width),
+                  fill);
+    } else {
+        sp::shard(thrust::seq, layout, rank, as_ref(whole, samples, width), sp::axis<1>, as_ref(out, samples, width));
+    }
+    return out;
+}
+// work(rank, values) on what each rank holds.
+template <class L, class T, class Work>
+std::vector<T> over_ranks(const L& layout, const std::vector<T>& whole, std::int64_t samples, std::int64_t width,
+                          const Work& work) {
+    std::vector<std::vector<T>> parts;
+    for (int rank = 0; rank < layout.ranks(); ++rank) {
+        parts.push_back(part_of(layout, rank, whole, samples, width, T(0)));
+        work(rank, parts.back());
+    }
+    std::vector<T> out(whole.size());
+    const auto of_rank = [&](int rank) { return as_ref(parts[static_cast<std::size_t>(rank)], samples, width); };
+    sp::unshard(thrust::seq, layout, sp::shards(of_rank), sp::axis<1>, as_ref(out, samples, width));
+    return out;
+}
+
 // --- gather: out, d_emb, d_bank ---------------------------------------------------------------------------------------
 template <class T, class B>
 void gather(const Values& v) {
@@ -86,7 +131,9 @@ void gather(const Values& v) {
         std::vector<T> d_emb(d_out.size());
         sp::VisionGather{}.backward(thrust::seq, v.rows_of(d_out), rows, v.rows_of(d_emb), v.rows_of(d_bank), mode);
         CHECK(same(d_emb, v.arrays.values<T>("d_emb")));
-        if (v.arrays.has("d_bank")) CHECK(same(d_bank, v.arrays.values<B>("d_bank"), false, true));
+        // Where the peer's bank gets no gradient at all, no row of it is touched.
+        CHECK(same(d_bank, v.arrays.has("d_bank") ? v.arrays.values<B>("d_bank") : std::vector<B>(bank.size(), B(0)),
+                   false, true));
     };
     backward(sp::Summed<sp::Add, T>{});
     if (!v.body.at("injective").get<bool>()) return;
@@ -108,6 +155,14 @@ struct Stream {
         return sp::tensor(values.data(), samples, length, width);
     }
     auto array() { return sp::row_array(whole(rows), whole(banks)); }
+    template <class L>
+    Stream part(const L& layout, int rank) const {
+        Stream own = *this;
+        own.length = layout.slots(rank);
+        own.rows = part_of(layout, rank, rows, samples, 1, -1);
+        own.banks = part_of(layout, rank, banks, samples, 1, -1);
+        return own;
+    }
 
     explicit Stream(const json& body) {
         const Lists ids = lists(body, "ids");
@@ -149,21 +204,46 @@ void merge(const Values& v) {
     for (int b = 0; b < 3; ++b)
         bank[b] = v.arrays.values_or_none<B>("bank" + std::to_string(b));
     const auto all = sp::banks(v.rows_of(bank[0]), v.rows_of(bank[1]), v.rows_of(bank[2]));
-    std::vector<T> emb = v.arrays.values<T>("emb");
-    sp::VisionGather{}(thrust::seq, stream.vectors(emb, v.width), stream.array(), all, stream.vectors(emb, v.width));
-    CHECK(same(emb, v.arrays.values<T>(v.arrays.has("merged") ? "merged" : "out")));
+    // All at once, and by the ranks of a split, of which each works on what it holds.
+    const auto both_ways = [&](const std::vector<T>& values, const std::vector<T>& expected, const auto& work,
+                               const auto& begin, const auto& check) {
+        begin();
+        std::vector<T> whole = values;
+        work(stream, whole);
+        CHECK(same(whole, expected));
+        check();
+        for_each_split(stream.length, [&](const auto& layout) {
+            begin();
+            const auto split = over_ranks(layout, values, stream.samples, v.width, [&](int rank, std::vector<T>& part) {
+                Stream own = stream.part(layout, rank);
+                work(own, part);
+            });
+            CHECK(same(split, whole, true));
+            check();
+        });
+    };
+    const auto nothing = [] {};
+    const auto gather = [&](Stream& s, std::vector<T>& emb) {
+        sp::VisionGather{}(thrust::seq, s.vectors(emb, v.width), s.array(), all, s.vectors(emb, v.width));
+    };
+    both_ways(v.arrays.values<T>("emb"), v.arrays.values<T>(v.arrays.has("merged") ? "merged" : "out"), gather, nothing,
+              nothing);
     if (v.arrays.has("d_out")) {
-        std::vector<T> d_out = v.arrays.values<T>("d_out");
         std::vector<B> d_bank[3];
-        for (int b = 0; b < 3; ++b)
-            d_bank[b].resize(bank[b].size());
-        const auto vectors = stream.vectors(d_out, v.width);
-        sp::VisionGather{}.backward(thrust::seq, vectors, stream.array(), vectors,
-                                    sp::banks(v.rows_of(d_bank[0]), v.rows_of(d_bank[1]), v.rows_of(d_bank[2])),
-                                    sp::Store{});
-        CHECK(same(d_out, v.arrays.values<T>("d_emb")));
-        for (int b = 0; b < 3; ++b)
-            CHECK(same(d_bank[b], v.arrays.values_or_none<B>("d_bank" + std::to_string(b))));
+        const auto clear = [&] {
+            for (int b = 0; b < 3; ++b)
+                d_bank[b].assign(bank[b].size(), B(0));
+        };
+        const auto backward = [&](Stream& s, std::vector<T>& d_out) {
+            const auto vectors = s.vectors(d_out, v.width);
+            sp::VisionGather{}.backward(thrust::seq, vectors, s.array(), vectors,
+                                        sp::banks(v.rows_of(d_bank[0]), v.rows_of(d_bank[1]), v.rows_of(d_bank[2])),
+                                        sp::Store{});
+        };
+        both_ways(v.arrays.values<T>("d_out"), v.arrays.values<T>("d_emb"), backward, clear, [&] {
+            for (int b = 0; b < 3; ++b)
+                CHECK(same(d_bank[b], v.arrays.values_or_none<B>("d_bank" + std::to_string(b))));
+        });
     }
     // The compact form, as decoder layers are given it.
     if (v.arrays.has("visual_pos_masks")) {
@@ -183,9 +263,11 @@ void merge(const Values& v) {
     }
     for (int l = 0; v.arrays.has("add" + std::to_string(l) + "_h"); ++l) {
         Level<B> level(v.arrays, l);
-        std::vector<T> h = v.arrays.values<T>("add" + std::to_string(l) + "_h");
-        sp::add_rows(thrust::seq, stream.vectors(h, v.width), stream.array(), level.banks(v));
-        CHECK(same(h, v.arrays.values<T>("add" + std::to_string(l) + "_out")));
+        const std::string key = "add" + std::to_string(l);
+        const auto add = [&](Stream& s, std::vector<T>& h) {
+            sp::add_rows(thrust::seq, s.vectors(h, v.width), s.array(), level.banks(v));
+        };
+        both_ways(v.arrays.values<T>(key + "_h"), v.arrays.values<T>(key + "_out"), add, nothing, nothing);
     }
 }
 
@@ -199,8 +281,16 @@ void add_rows(const Values& v) {
             rows.push_back(marked != 0 ? next++ : -1);
     }
     std::vector<B> level = v.arrays.values<B>("level");
-    std::vector<T> h = v.arrays.values<T>("h");
+    const std::vector<T> before = v.arrays.values<T>("h");
+    std::vector<T> h = before;
     sp::add_rows(thrust::seq, v.rows_of(h), rows, v.rows_of(level));
+    const auto length = static_cast<std::int64_t>(rows.size());
+    for_each_split(length, [&](const auto& layout) {
+        const auto split = over_ranks(layout, before, 1, v.width, [&](int rank, std::vector<T>& part) {
+            sp::add_rows(thrust::seq, v.rows_of(part), part_of(layout, rank, rows, 1, 1, -1), v.rows_of(level));
+        });
+        CHECK(same(split, h, true));
+    });
     if (v.body.contains("raises")) return;  // the peer does; nothing was recorded
     const bool right = !v.body.contains("fault");
     CHECK(same(h, v.arrays.values<T>("out")) == right);
@@ -209,6 +299,14 @@ void add_rows(const Values& v) {
     sp::add_rows_backward(thrust::seq, v.rows_of(d_h), rows, v.rows_of(d_level), sp::Store{});
     CHECK(same(d_h, v.arrays.values<T>("d_h")));
     CHECK(same(d_level, v.arrays.values<B>("d_level")) == right);
+    for_each_split(length, [&](const auto& layout) {  // each row's gradient is on one rank
+        std::vector<B> united(level.size());
+        over_ranks(layout, v.arrays.values<T>("d_out"), 1, v.width, [&](int rank, std::vector<T>& part) {
+            sp::add_rows_backward(thrust::seq, v.rows_of(part), part_of(layout, rank, rows, 1, 1, -1),
+                                  v.rows_of(united), sp::Store{});
+        });
+        CHECK(same(united, d_level, true));
+    });
 }
 
 // --- zero_dependency: the peer's own 0 * x is NaN in two cases ----------------------------------------------------------

@@ -144,6 +144,13 @@ TEST_CASE("the worked examples: real lengths 7 and 3 in 8 and 4; documents of 8 
     CHECK(second.longest_q == 4);
     CHECK(second.longest_k == 8);
     CHECK(sp::query_key_offsets(sp::offsets(cut), 8, 2, 1, true).cu_q == Narrow{0, 0, 4});
+    // Of no token: one empty document, whose begin and end are there.
+    for (const Narrow& nothing : {Narrow{0}, Narrow{0, 0}, Narrow{0, 0, 0}}) {
+        const auto empty = sp::query_key_offsets(sp::offsets(nothing), 0, 2, 1, false);
+        CHECK(empty.cu_q == Narrow{0, 0});
+        CHECK(empty.cu_k == Narrow{0, 0});
+        CHECK(empty.keys_end + empty.longest_q + empty.longest_k == 0);
+    }
     CHECK(sp::query_key_offsets(sp::offsets(padded), 12, 2, 0, false).keys_end == 8);
     // Past the last real token there are no documents.
     const auto none = sp::shard_offsets(sp::offsets(cut), 16, 2, 1);

@@ -58,7 +58,7 @@ Stream random_stream(Random& random) {
 bool legal(const Stream& s, const Infos& info) {
     List uses[2] = {List(static_cast<std::size_t>(info[0].rows), 0), List(static_cast<std::size_t>(info[1].rows), 0)};
     for (std::size_t i = 0; i < s.rows.size(); ++i) {
-        if (s.rows[i] == -1) continue;
+        if (s.rows[i] == -1 && s.banks[i] == -1) continue;
         if (s.banks[i] < 0 || s.banks[i] > 1) return false;
         const auto b = static_cast<std::size_t>(s.banks[i]);
         if (s.rows[i] < 0 || s.rows[i] >= info[b].rows) return false;
@@ -153,6 +153,12 @@ TEST_CASE("each rule names bank, item, position, expected and got") {
     CHECK(one_bank(whole, {4}, sp::no_array, List{0, 2, 5}).kind() == sp::Kind::offsets_total);
     CHECK(one_bank(whole, {5, sp::offsets(two)}).kind() == sp::Kind::offsets_total);
     CHECK(one_bank(whole, {-1}).kind() == sp::Kind::length);
+    // A bank without a row, and a row without a bank.
+    const sp::BankInfo three{3, {}, true};
+    CHECK(sp::check_rows(Ints{0, -1}, Ints{0, 0}, std::span(&three, 1)) ==
+          sp::make_status(sp::Kind::row_range, 0, 1, 3, -1));
+    CHECK(sp::check_rows(Ints{0, 1}, Ints{0, -1}, std::span(&three, 1)).kind() == sp::Kind::bank_range);
+    CHECK(sp::check_rows(Ints{0, -1}, Ints{0, -1}, std::span(&three, 1)).ok());
     // Samples follow each other; an item does not go on from one to the next.
     const auto matrix = [](const Ints& memory) { return sp::tensor(memory.data(), 2, 2); };
     const Ints across{-1, 0, 1, -1};
@@ -197,8 +203,18 @@ TEST_CASE("a safe cut keeps whole items, the most that fit the budget") {
             REQUIRE(!inside(cut));
             for (std::int64_t more = cut + 1; more <= budget; ++more)
                 REQUIRE(inside(more));
-            REQUIRE(sp::items_kept(cut, spans) ==
-                    std::count_if(spans.begin(), spans.end(), [&](const auto& span) { return span.end <= cut; }));
+            // Of each bank: the items all of whose rows stand before the cut.
+            for (std::size_t bank = 0; bank < 2; ++bank) {
+                std::int64_t rows_left = 0;
+                for (std::size_t i = 0; i < static_cast<std::size_t>(cut); ++i)
+                    rows_left += s.banks[i] == static_cast<std::int32_t>(bank) ? 1 : 0;
+                std::int64_t whole = 0;
+                while (whole + 1 < std::ssize(s.items[bank]) &&
+                       s.items[bank][static_cast<std::size_t>(whole) + 1] <= rows_left)
+                    ++whole;
+                REQUIRE(sp::items_kept(
+                            cut, sp::item_spans(s.rows, s.banks, static_cast<int>(bank), info[bank].items)) == whole);
+            }
         }
         // What is left of the stream passes with a surplus.
         const std::int64_t cut = sp::safe_cut(random.between(0, static_cast<std::int64_t>(s.rows.size())), spans);
@@ -211,6 +227,14 @@ TEST_CASE("a safe cut keeps whole items, the most that fit the budget") {
     constexpr sp::TokenSpan spans[] = {{3, 9}, {19, 24}};
     static_assert(sp::safe_cut(20, spans) == 19 && sp::items_kept(19, spans) == 1);
     static_assert(sp::safe_cut(5, spans) == 3 && sp::safe_cut(9, spans) == 9 && sp::safe_cut(30, spans) == 30);
+    // An item without a row is not kept, nor is one after the first that goes.
+    constexpr sp::TokenSpan absent[] = {{0, 4}, {4, 8}, {0, 0}};
+    static_assert(sp::items_kept(4, absent) == 1 && sp::items_kept(8, absent) == 2);
+    constexpr sp::TokenSpan turned[] = {{4, 8}, {0, 4}};
+    static_assert(sp::items_kept(4, turned) == 0);
+    // A cut that leaves one span must not be inside another.
+    constexpr sp::TokenSpan chain[] = {{4, 10}, {2, 6}, {0, 1}};
+    static_assert(sp::safe_cut(8, chain) == 2 && sp::safe_cut(5, chain) == 2);
     // A video of two frames with text between is one span; an item without rows is nowhere.
     CHECK(sp::item_spans(Ints{-1, 0, -1, 1, 2}, sp::no_array, 0, List{0, 2, 2, 3}) ==
           std::vector<sp::TokenSpan>{{1, 4}, {0, 0}, {4, 5}});

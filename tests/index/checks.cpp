@@ -104,3 +104,74 @@ TEST_CASE("plans: each rule that an input breaks is a Status of its kind") {
     CHECK(kind_of([] { return sp::ranks_needed(8, 0, 2); }) == sp::Kind::policy);
     CHECK(kind_of([] { return sp::ranks_needed(-1, 8, 2); }) == sp::Kind::length);
 }
+
+TEST_CASE("a mask shorter than its ids is refused by all that read one, with its array named") {
+    const auto rules = sp::placeholders({{7, 0}});
+    const List ids{1, 7, 7, 2};
+    const std::vector<char> valid(3, 1);
+    const auto masked = sp::masked(ids, valid);
+    const List item{0, 1, 2};
+    const std::vector<sp::BankInfo> info{{2, sp::offsets(item)}};
+    const auto layout = sp::ZigZag{}(8, 2);
+    const List whole{0, 4};
+    List out(4, -9);
+    List begins(2, -9);
+    std::vector<std::int32_t> rows(4, -9);
+    const auto extent = [](int array) { return sp::make_status(sp::Kind::extent, array, 0, 4, 3); };
+    CHECK(refused([&](auto& exec) { sp::build_rows(exec, masked, rules, rows); }) == extent(3));
+    CHECK(refused([&](auto& exec) { sp::chunk_counts(exec, layout, 0, masked, rules, begins); }) == extent(3));
+    CHECK(refused([&](auto& exec) { sp::rows_from_counts(exec, layout, 0, masked, rules, List(4), rows); }) ==
+          extent(3));
+    CHECK(refused([&](auto& exec) { sp::expand_rows(exec, masked, rules, info, out, rows); }) == extent(5));
+    CHECK(refused([&](auto& exec) { sp::expanded_offsets(exec, masked, rules, info, whole, begins); }) == extent(5));
+    CHECK(out == List(4, -9));
+    CHECK(begins == List(2, -9));
+    CHECK(rows == std::vector<std::int32_t>(4, -9));
+}
+
+TEST_CASE("bank numbers of another shape than the rows are refused where items are looked for") {
+    const std::vector<std::int32_t> rows{-1, 0, 1}, banks{-1, 0};
+    const List item{0, 2};
+    CHECK(thrown([&] { (void)sp::item_spans(rows, banks, 0, item); }) == sp::make_status(sp::Kind::extent, 2, 0, 3, 2));
+}
+
+TEST_CASE("the offsets of an expanded stream are not written over what they are computed from") {
+    const auto rules = sp::placeholders({{7, 0}});
+    List ids{1, 7};
+    List item{0, 3};
+    const std::vector<sp::BankInfo> info{{3, sp::offsets(item)}};
+    List documents{0, 2};
+    const auto overlaps = [&](List& out) {
+        const List before = out;
+        CHECK(refused([&](auto& exec) { sp::expanded_offsets(exec, ids, rules, info, documents, out); }) ==
+              sp::make_status(sp::Kind::overlap, 1, 0, 0, 1));
+        CHECK(out == before);
+    };
+    overlaps(documents);
+    overlaps(ids);
+    overlaps(item);
+    List out(2);
+    sp::expanded_offsets(thrust::seq, ids, rules, info, documents, out);
+    CHECK(out == List{0, 4});
+}
+
+TEST_CASE("chunks wider than the sequence, up to the greatest number, are one chunk") {
+    for (const std::int64_t width : {std::int64_t{12}, std::int64_t{13}, INT64_MAX - 1, INT64_MAX}) {
+        CHECK(sp::chunk_work(sp::offsets(cu), 12, width, sp::Mask::causal) == List{36 + 10});
+        CHECK(sp::chunk_work(sp::offsets(cu), 12, width, sp::Mask::full) == List{64 + 16});
+    }
+    CHECK(sp::chunk_work(sp::offsets(cu), INT64_MAX, INT64_MAX / 2 + 1, sp::Mask::causal) == List{36 + 10, 0});
+}
+
+TEST_CASE("illegal offsets and layouts have no longest document, no padding and no number of chunks") {
+    const List turns{0, 8, 4};
+    const List none;
+    CHECK(kind_of([&] { return sp::longest_document(turns); }) == sp::Kind::offsets_order);
+    CHECK(kind_of([&] { return sp::longest_document(none); }) == sp::Kind::offsets_count);
+    CHECK(kind_of([&] { return sp::has_padding(turns, turns); }) == sp::Kind::offsets_order);
+    CHECK(kind_of([&] { return sp::has_padding(cu, turns); }) == sp::Kind::offsets_order);
+    CHECK(kind_of([&] { return sp::has_padding(none, cu); }) == sp::Kind::offsets_count);
+    CHECK(kind_of([&] { return sp::count_chunks(sp::packed(sp::ZigZag{}, odd, 12, 2), 0); }) ==
+          sp::Kind::document_multiple);
+    CHECK(kind_of([&] { return sp::count_chunks(sp::packed(sp::ZigZag{}, cu, 12, 2), 2); }) == sp::Kind::rank);
+}

@@ -1,4 +1,5 @@
 // expand_rows against a plain loop over random streams, under every exec, what follows its sources, and its mistakes.
+#include "exec.hpp"
 #include "support.hpp"
 
 #include <seqpar/index/expand_rows.hpp>
@@ -81,7 +82,7 @@ void check_expansion(const Exec& exec, Random& random, std::int64_t length) {
     const Infos info = infos(items);
     Expanded<Id> got;
     got.begins.resize(ids.size() + 1);
-    sp::expanded_offsets(sp::masked(ids, valid), rules, info, range(0, length + 1), got.begins);
+    sp::expanded_offsets(thrust::seq, sp::masked(ids, valid), rules, info, range(0, length + 1), got.begins);
     const auto size = static_cast<std::size_t>(got.begins.back());
     got.ids.assign(size, -9);
     got.rows.assign(size, -9);
@@ -169,15 +170,16 @@ TEST_CASE("nothing is written after a mistake in expand_rows") {
         expect(sp::make_status(sp::Kind::row_count, 0, 4, static_cast<std::int64_t>(wrong.size()) - 1, 2),
                [&] { sp::expand_rows(thrust::seq, ids, rules, other, out, rows); });
         List cu(2);
-        CHECK(thrown([&] { sp::expanded_offsets(ids, rules, other, List{0, 4}, cu); }).kind() == sp::Kind::row_count);
+        CHECK(thrown([&] {
+                  sp::expanded_offsets(thrust::seq, ids, rules, other, List{0, 4}, cu);
+              }).kind() == sp::Kind::row_count);
     }
     expect(sp::make_status(sp::Kind::extent, 1, 0, 6, 5),
            [&] { sp::expand_rows(thrust::seq, ids, rules, info, five, rows); });
     expect(sp::make_status(sp::Kind::overlap, 2, 0, 0, 1),
            [&] { sp::expand_rows(thrust::seq, ids, rules, info, out, rows, rows); });
-    expect(
-        sp::make_status(sp::Kind::value_lost, 0, INT32_MAX + std::int64_t{1}, INT32_MAX, INT32_MAX + std::int64_t{1}),
-        [&] { sp::expand_rows(thrust::seq, ids, rules.base({INT32_MAX - 2}), info, out, rows); });
+    expect(sp::make_status(sp::Kind::value_lost, 0, 0, INT32_MAX, INT32_MAX + std::int64_t{1}),
+           [&] { sp::expand_rows(thrust::seq, ids, rules.base({INT32_MAX - 2}), info, out, rows); });
     expect(sp::make_status(sp::Kind::bank_range, 0, 0, 1, 1),
            [&] { sp::expand_rows(thrust::seq, ids, rules.with(7, 1), info, out, rows); });
     const List down{0, 3, 2};
@@ -185,14 +187,17 @@ TEST_CASE("nothing is written after a mistake in expand_rows") {
         sp::expand_rows(thrust::seq, ids, rules, Infos{{4, sp::offsets(down)}}, out, rows);
     });
     List cu(3);
-    sp::expanded_offsets(ids, rules, info, List{0, 2, 4}, cu);
+    sp::expanded_offsets(thrust::seq, ids, rules, info, List{0, 2, 4}, cu);
     CHECK(cu == List{0, 4, 6});
-    CHECK(thrown([&] { sp::expanded_offsets(ids, rules, info, List{0, 2, 5}, cu); }).kind() == sp::Kind::offsets_total);
+    CHECK(thrown([&] {
+              sp::expanded_offsets(thrust::seq, ids, rules, info, List{0, 2, 5}, cu);
+          }).kind() == sp::Kind::offsets_total);
     // No item at all, and a stream without tokens.
     const List none{0};
     CHECK(thrown([&] {
-              sp::expanded_offsets(ids, rules, Infos{{0, sp::offsets(none)}}, List{0, 2, 4}, cu);
+              sp::expanded_offsets(thrust::seq, ids, rules, Infos{{0, sp::offsets(none)}}, List{0, 2, 4}, cu);
           }).kind() == sp::Kind::row_count);
-    sp::expanded_offsets(std::vector<std::int64_t>{}, rules, Infos{{0, sp::offsets(none)}}, List{0, 0, 0}, cu);
+    sp::expanded_offsets(thrust::seq, std::vector<std::int64_t>{}, rules, Infos{{0, sp::offsets(none)}}, List{0, 0, 0},
+                         cu);
     CHECK(cu == List(3, 0));
 }

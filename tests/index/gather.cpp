@@ -1,4 +1,5 @@
 // Index arrays against the layout that they are built from, slot by slot, and against each other.
+#include "exec.hpp"
 #include "support.hpp"
 
 #include <seqpar/index/gather.hpp>
@@ -82,13 +83,13 @@ TEST_CASE("an index array may have any stride, and other memory is left alone") 
 
 TEST_CASE("layouts without run_at and spans are indexed all the same") {
     struct Backwards {  // rank r holds the positions p with p mod 2 = r, in falling order
-        std::int64_t size() const { return 8; }
-        std::int64_t source_size() const { return 8; }
-        int ranks() const { return 2; }
-        std::int64_t slots(int) const { return 4; }
-        std::int64_t position(int rank, std::int64_t slot) const { return 6 - 2 * slot + rank; }
-        sp::Place place(std::int64_t p) const { return {static_cast<int>(p % 2), 3 - p / 2}; }
-        std::int64_t source(std::int64_t p) const { return p; }
+        SEQPAR_HD std::int64_t size() const { return 8; }
+        SEQPAR_HD std::int64_t source_size() const { return 8; }
+        SEQPAR_HD int ranks() const { return 2; }
+        SEQPAR_HD std::int64_t slots(int) const { return 4; }
+        SEQPAR_HD std::int64_t position(int rank, std::int64_t slot) const { return 6 - 2 * slot + rank; }
+        SEQPAR_HD sp::Place place(std::int64_t p) const { return {static_cast<int>(p % 2), 3 - p / 2}; }
+        SEQPAR_HD std::int64_t source(std::int64_t p) const { return p; }
     };
     static_assert(sp::Layout<Backwards> && !sp::RunLayout<Backwards>);
     check_against_layout<std::int32_t>(thrust::seq, Backwards{});

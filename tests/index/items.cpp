@@ -107,12 +107,17 @@ TEST_CASE("a_rank_without_images_is_named_so_that_it_gets_a_filler") {  // case 
     const List cuts = sp::cuts_by_count(1, 2);
     CHECK(cuts == List{0, 1, 1});
     CHECK(sp::ranks_without_items(cuts) == std::vector<int>{1});
+    CHECK(sp::filler_counts(cuts) == List{0, 1});  // calls [1, 1]
     const List rows = sp::row_offsets(one, 2);
     CHECK(rows[1] - rows[0] == 4);  // counts [4, 0]
     CHECK(rows[static_cast<std::size_t>(cuts[2])] - rows[static_cast<std::size_t>(cuts[1])] == 0);
-    // Images [2, 1] need no filler for a rank without any; each rank calls as often as the fullest.
-    CHECK(sp::ranks_without_items(sp::cuts_by_count(3, 2)).empty());
-    CHECK(sp::cuts_by_count(3, 2) == List{0, 2, 3});
+    // Images [2, 1]: no rank is without any, yet rank 1 encodes a filler too, so that the calls are [2, 2].
+    const List uneven = sp::cuts_by_count(3, 2);
+    CHECK(uneven == List{0, 2, 3});
+    CHECK(sp::ranks_without_items(uneven).empty());
+    CHECK(sp::filler_counts(uneven) == List{0, 1});
+    CHECK(sp::filler_counts(List{0, 0, 5, 7}) == List{5, 0, 3});
+    CHECK(sp::filler_counts(List{}).empty());
 }
 
 TEST_CASE("what_a_collective_is_given_depends_on_no_rank_s_own_images") {  // case 84
@@ -141,4 +146,37 @@ TEST_CASE("cuts of nothing, and mistakes") {
               static_cast<void>(sp::cuts_by_cost(List{INT64_MAX / 2, 1}, 2));
           }).kind() == sp::Kind::value_lost);
     CHECK(thrown([] { static_cast<void>(sp::cuts_by_tubelet(List{1}, 0, 1)); }).kind() == sp::Kind::policy);
+}
+
+TEST_CASE("grids_that_no_vision_item_has_are_errors_that_name_the_item") {
+    const std::int64_t large = std::int64_t{1} << 32;
+    const auto each = [](const sp::Grid& bad, std::int64_t got) {
+        const std::vector<sp::Grid> grids{{1, 2, 2}, bad};
+        const sp::Status status = sp::make_status(sp::Kind::length, 0, 1, 0, got);
+        CHECK(thrown([&] { static_cast<void>(sp::pieces(grids, sp::whole_items)); }) == status);
+        CHECK(thrown([&] { static_cast<void>(sp::row_offsets(grids, 1)); }) == status);
+        CHECK(thrown([&] { static_cast<void>(sp::piece_costs(grids, 0)); }) == status);
+    };
+    each({-1, 2, 2}, -1);
+    each({1, -4, 2}, -4);
+    each({2, large, large}, -1);  // 2^65 patches
+    each({0, large, large}, -1);  // none of them, but that is not how a frame can be
+    CHECK(describe(thrown([&] {
+              static_cast<void>(sp::row_offsets(std::vector<sp::Grid>{{1, 2, 2}, {-1, 2, 2}}, 2));
+          })) == "a length is negative or overflows: entry 1, expected at least 0, got -1");
+    // Each is an int64, the sum is not.
+    const std::vector<sp::Grid> many(3, {1, large, large / 4});
+    CHECK(thrown([&] { static_cast<void>(sp::row_offsets(many, 1)); }) ==
+          sp::make_status(sp::Kind::length, 0, 1, 0, -1));
+    CHECK(thrown([] {
+              static_cast<void>(sp::cuts_by_tubelet(List{INT64_MAX, 1}, 2, 2));
+          }) == sp::make_status(sp::Kind::length, 0, 1, 0, -1));
+    CHECK(thrown([] {
+              static_cast<void>(sp::cuts_by_tubelet(List{4, -1}, 2, 2));
+          }) == sp::make_status(sp::Kind::length, 0, 1, 0, -1));
+    CHECK(sp::cuts_by_tubelet(List{INT64_MAX}, INT64_MAX, 2) == List{0, 0, INT64_MAX});
+    // p (p + alpha) would be negative for small p.
+    CHECK(thrown([&] { static_cast<void>(sp::piece_costs(many, -5)); }) ==
+          sp::make_status(sp::Kind::policy, 0, 0, 0, -5));
+    CHECK(sp::piece_costs(many, INT64_MAX) == List(3, INT64_MAX));
 }

@@ -1,4 +1,5 @@
 // shift_labels against a plain loop, and the faults that others published.
+#include "exec.hpp"
 #include "support.hpp"
 
 #include <seqpar/index/gather.hpp>

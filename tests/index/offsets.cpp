@@ -148,14 +148,27 @@ TEST_CASE("merged offsets name the sample that is wrong") {
     const auto status = [&](const List& rows, List& to) {
         return sp::status_of([&] { sp::merged_offsets(sp::check_only, sp::tensor(rows.data(), 2, 3), 8, to); });
     };
-    CHECK(status({0, 3, 8, 0, 5, 7}, out) == make_status(sp::Kind::offsets_total, 1, 0, 8, 7));
-    CHECK(status({0, 3, 8, 1, 5, 8}, out) == make_status(sp::Kind::offsets_first, 1, 0, 0, 1));
+    CHECK(status({0, 3, 8, 0, 5, 7}, out) == make_status(sp::Kind::offsets_total, 0, 0, 8, 7, 1));
+    CHECK(status({0, 3, 8, 1, 5, 8}, out) == make_status(sp::Kind::offsets_first, 0, 0, 0, 1, 1));
     CHECK(status({0, 9, 8, 0, 5, 8}, out) == make_status(sp::Kind::offsets_order, 0, 1, 9, 8));
     CHECK(status({0, 3, 8, 0, 5, 8}, three).kind() == sp::Kind::axis_extent);
     const List rows{0, 3, 8, 0, 5, 7};
     CHECK(sp::status_of([&] { sp::merged_offsets(thrust::seq, sp::tensor(rows.data(), 2, 3), 8, out); }).kind() ==
           sp::Kind::offsets_total);
     CHECK(out == List(5, -9));
+    // From sample 256 on too.
+    List many(2 * 300, 8), joined_up(301, -9);
+    for (std::size_t b = 0; b < 300; ++b)
+        many[2 * b] = 0;
+    many[2 * 299 + 1] = 7;
+    CHECK(describe(sp::status_of([&] {
+              sp::merged_offsets(sp::check_only, sp::tensor(many.data(), 300, 2), 8, joined_up);
+          })) == "the last entry of cu_seqlens is not the total: array 0, sample 299, expected 8, got 7");
+}
+
+TEST_CASE("positions at the ends of 64 bits follow no other") {
+    const List ends{INT64_MAX, INT64_MIN, INT64_MIN + 1};
+    CHECK(sp::offsets_from_positions(ends) == List{0, 1, 3});
 }
 
 TEST_CASE("document positions count from 0 in each document") {

@@ -92,6 +92,56 @@ TEST_CASE("older torch's order is the join of the documents' shards, cut; any do
     CHECK(runs[3].back() == sp::Run{(std::int64_t{1} << 32) + (std::int64_t{1} << 31), 0, std::int64_t{1} << 29});
 }
 
+TEST_CASE("a document that zigzag cannot deal out is contiguous inside, the others zigzag") {
+    Random random(93);
+    for (int round = 0; round < 100; ++round) {
+        const int ranks = static_cast<int>(random.between(1, 4));
+        const List cu = random_offsets(random, ranks, 6, 5);
+        Lists expected(static_cast<std::size_t>(ranks));
+        for (std::size_t d = 0; d + 1 < cu.size(); ++d) {
+            const std::int64_t length = cu[d + 1] - cu[d];
+            for (int r = 0; r < ranks; ++r) {
+                List& own = expected[static_cast<std::size_t>(r)];
+                const bool zigzag = ranks == 1 || length % (2 * ranks) == 0;
+                const List part = zigzag ? formula_a(length, ranks, r) : part_of(range(0, length), r, ranks);
+                own = joined(own, moved(part, cu[d]));
+            }
+        }
+        REQUIRE(of_runs(sp::mixed_runs(sp::offsets(cu), cu.back(), ranks), cu.back()) == expected);
+    }
+    const List odd{0, 4, 7};
+    CHECK(sp::status_of([&] { (void)sp::mixed_runs(sp::offsets(odd), 7, 2); }) ==
+          sp::make_status(sp::Kind::document_multiple, 0, 1, 2, 3));
+}
+
+TEST_CASE("work_that_is_no_int64_is_an_error_and_not_a_wrapped_number") {
+    constexpr std::int64_t part = std::int64_t{3} << 30;  // its square is less than 2^64, the double's is more
+    const List cu{0, part, 2 * part};
+    const List one{0, 2 * part};
+    const auto work = [&](const List& documents, int ranks) {
+        return sp::causal_work(sp::Contiguous{}(2 * part, ranks), ranks - 1, sp::offsets(documents));
+    };
+    const auto lost = [](std::int64_t position) {
+        return sp::make_status(sp::Kind::value_lost, 0, position, INT64_MAX, -1);
+    };
+    CHECK(sp::status_of([&] { (void)work(one, 1); }) == lost(0));
+    CHECK(sp::status_of([&] { (void)work(cu, 1); }) == lost(part));  // each fits, the sum does not
+    CHECK(work(cu, 2) == part / 2 * (part + 1));
+    const auto area = [&](std::int64_t width, sp::Mask mask) {
+        return sp::status_of([&] { (void)sp::chunk_work(sp::offsets(one), 2 * part, width, mask); });
+    };
+    CHECK(area(2 * part, sp::Mask::causal) == lost(0));
+    CHECK(area(2 * part, sp::Mask::full) == lost(0));
+    CHECK(area(part, sp::Mask::full) == lost(0));
+    CHECK(area(part / 4, sp::Mask::causal).ok());
+    // A width past all that is added to it.
+    const List three{0, 3};
+    CHECK(sp::chunk_work(sp::offsets(three), 5, INT64_MAX, sp::Mask::causal) == List{6});
+    CHECK(sp::status_of([] {
+              (void)sp::min_heap_parts(List{INT64_MAX, INT64_MAX, 1, 1}, 1);
+          }).kind() == sp::Kind::value_lost);
+}
+
 TEST_CASE("the least ranks for a sample of hybrid context parallelism") {
     CHECK(sp::ranks_needed(4096, 4096, 8) == 1);
     CHECK(sp::ranks_needed(4097, 4096, 8) == 2);
@@ -153,7 +203,10 @@ TEST_CASE("what a plan of hybrid context parallelism refuses names the sample") 
     CHECK(sp::status_of([] { (void)sp::hybrid_parts(List{16, 16}, 8, 5); }).kind() == sp::Kind::ranks);
     const auto odd = sp::status_of([] { (void)sp::hybrid_batch(Lists{{0, 1}, {1}}, List{3, 6}); });
     CHECK(odd == sp::make_status(sp::Kind::document_multiple, 0, 1, 4, 6));
-    CHECK(sp::status_of([] { (void)sp::hybrid_batch(Lists{{0}, {}, {0}}, List{4}); }).kind() == sp::Kind::table);
-    CHECK(sp::status_of([] { (void)sp::hybrid_batch(Lists{{1}}, List{4}); }).kind() == sp::Kind::table);
-    CHECK(sp::status_of([] { (void)sp::hybrid_batch(Lists{{0, 0}}, List{4}); }).kind() == sp::Kind::table);
+    CHECK(sp::status_of([] { (void)sp::hybrid_batch(Lists{{0}, {}, {0}}, List{4}); }).kind() == sp::Kind::plan);
+    CHECK(sp::status_of([] { (void)sp::hybrid_batch(Lists{{0, 0}}, List{4}); }).kind() == sp::Kind::plan);
+    CHECK(describe(sp::status_of([] {
+              (void)sp::hybrid_batch(Lists{{0}, {5}}, List{4, 4});
+          })) == "a sample of a plan is none, or its ranks are no neighbours: sample 5, rank 1, expected 1, got 5");
+    CHECK(describe(too_long) == "too few ranks: sample 1, expected at least 16, got 8");
 }

@@ -1,4 +1,5 @@
 // Roll: the index against plain loops, and a gather by it against the whole array rolled and then sharded.
+#include "exec.hpp"
 #include "support.hpp"
 
 #include <seqpar/index/gather.hpp>

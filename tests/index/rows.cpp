@@ -266,35 +266,27 @@ TEST_CASE("nothing is written after a mistake in build_rows, and the check gives
     Ints rows(4, -9), banks(4, -9), other(3, -9);
     List counts(2, -9), one_count(1, -9);
     const auto rules = sp::placeholders({{9, 0}, {8, 1}});
-    const auto expect = [&](sp::Kind kind, int array, const sp::Status& status, auto call) {
+    const auto expect = [&](sp::Kind kind, int array, auto call) {
+        const sp::Status status = refused(call);
         CHECK(status.kind() == kind);
         CHECK(status.array() == array);
-        CHECK(sp::status_of(call) == status);
         CHECK(rows == Ints(4, -9));
         CHECK(banks == Ints(4, -9));
         CHECK(counts == List(2, -9));
     };
     // Rows of two banks in one array, with nothing to tell them apart.
-    expect(sp::Kind::bank_range, 0, sp::check_build_rows(ids, rules, rows),
-           [&] { sp::build_rows(thrust::seq, ids, rules, rows); });
-    expect(sp::Kind::extent, 1, sp::check_build_rows(ids, rules, other, banks),
-           [&] { sp::build_rows(thrust::seq, ids, rules, other, banks); });
-    expect(sp::Kind::extent, 2, sp::check_build_rows(ids, rules, rows, other),
-           [&] { sp::build_rows(thrust::seq, ids, rules, rows, other); });
-    expect(sp::Kind::extent, 3, sp::check_build_rows(sp::masked(ids, three), rules, rows, banks),
-           [&] { sp::build_rows(thrust::seq, sp::masked(ids, three), rules, rows, banks); });
-    expect(sp::Kind::extent, 4, sp::check_build_rows(ids, rules, rows, banks, one_count),
-           [&] { sp::build_rows(thrust::seq, ids, rules, rows, banks, one_count); });
-    expect(sp::Kind::overlap, 1, sp::check_build_rows(ids, rules, rows, rows),
-           [&] { sp::build_rows(thrust::seq, ids, rules, rows, rows); });
+    expect(sp::Kind::bank_range, 0, [&](auto& exec) { sp::build_rows(exec, ids, rules, rows); });
+    expect(sp::Kind::extent, 1, [&](auto& exec) { sp::build_rows(exec, ids, rules, other, banks); });
+    expect(sp::Kind::extent, 2, [&](auto& exec) { sp::build_rows(exec, ids, rules, rows, other); });
+    expect(sp::Kind::extent, 3, [&](auto& exec) { sp::build_rows(exec, sp::masked(ids, three), rules, rows, banks); });
+    expect(sp::Kind::extent, 4, [&](auto& exec) { sp::build_rows(exec, ids, rules, rows, banks, one_count); });
+    expect(sp::Kind::overlap, 1, [&](auto& exec) { sp::build_rows(exec, ids, rules, rows, rows); });
     Ints narrow(4, 9);
     const auto one = sp::placeholders({{9, 0}});
-    CHECK(sp::check_build_rows(narrow, one, narrow).kind() == sp::Kind::overlap);
-    CHECK(sp::status_of([&] { sp::build_rows(thrust::seq, narrow, one, narrow); }).kind() == sp::Kind::overlap);
+    CHECK(refused([&](auto& exec) { sp::build_rows(exec, narrow, one, narrow); }).kind() == sp::Kind::overlap);
     CHECK(narrow == Ints(4, 9));
     const auto far = sp::placeholders({{9, 0}, {(std::int64_t{1} << 32) + 9, 0}});
-    expect(sp::Kind::value_lost, 0, sp::check_build_rows(narrow, far, rows),
-           [&] { sp::build_rows(thrust::seq, narrow, far, rows); });
+    expect(sp::Kind::value_lost, 0, [&](auto& exec) { sp::build_rows(exec, narrow, far, rows); });
     const auto by_base = rules.base({0, 2});
     sp::build_rows(thrust::seq, ids, by_base, rows);
     CHECK(rows == Ints{-1, 0, 1, 2});
@@ -324,7 +316,7 @@ TEST_CASE("a row past 32 bits is an error that names bank and token, the last on
     CHECK(rows.back() == INT32_MAX);
     // All placeholders, one too many.
     const auto one_too_many = sp::placeholders({{9, 0}}).base({INT32_MAX - 62});
-    CHECK(sp::check_build_rows(many, one_too_many, rows) ==
+    CHECK(sp::status_of([&] { sp::build_rows(sp::check_only, many, one_too_many, rows); }) ==
           make_status(sp::Kind::value_lost, 0, 63, INT32_MAX, std::int64_t{INT32_MAX} + 1));
     many[5] = 1;
     sp::build_rows(thrust::seq, many, sp::placeholders({{9, 0}}).base({INT32_MAX - 62}), rows);

@@ -1,7 +1,8 @@
-// What the tests of index arrays share: every host exec, random layouts of every kind, and index arrays as plain loops
+// What the tests of index arrays share: every host exec, or the device's, random layouts of every kind, and index arrays as plain loops
 // make them. Not here: any case.
 #pragma once
 
+#include "../exec.hpp"
 #include "../layout/lists.hpp"
 #include "../layout/random.hpp"
 
@@ -31,9 +32,12 @@ namespace test {
 
 namespace sp = seqpar;
 
-// f(exec) under each host exec; all must do the same.
+// f(exec) under each host exec, all of which must do the same, or the device's where nvcc compiles.
 template <class F>
 void for_each_exec(F f) {
+#if defined(__CUDACC__)
+    f(main_exec);
+#else
     const auto under = [&](const char* name, const auto& exec) {
         INFO(name);
         f(exec);
@@ -42,11 +46,12 @@ void for_each_exec(F f) {
     under("thrust::host", thrust::host);
     under("thrust::cpp::par", thrust::cpp::par);
     under("thrust::seq with an allocator", thrust::seq(std::allocator<char>{}));
-#if defined(SEQPAR_TEST_OMP)
+#    if defined(SEQPAR_TEST_OMP)
     under("thrust::omp::par", thrust::omp::par);
-#endif
-#if defined(SEQPAR_TEST_TBB)
+#    endif
+#    if defined(SEQPAR_TEST_TBB)
     under("thrust::tbb::par", thrust::tbb::par);
+#    endif
 #endif
 }
 

@@ -113,6 +113,22 @@ TEST_CASE("the line names array, document, field, expected and got") {
     CHECK(describe(Status{}) == "nothing is wrong");
 }
 
+TEST_CASE("the line names a place that only some checks of a kind have, where there is one") {
+    CHECK(describe(make_status(Kind::length, 0, 0, 0, -3)) ==
+          "a length is negative or overflows: expected at least 0, got -3");
+    CHECK(describe(make_status(Kind::length, 2, 0, 0, -3)) ==
+          "a length is negative or overflows: array 2, expected at least 0, got -3");
+    CHECK(describe(make_status(Kind::length, 0, 7, 0, -3)) ==
+          "a length is negative or overflows: entry 7, expected at least 0, got -3");
+    CHECK(describe(make_status(Kind::ranks, 0, 7, 16, 8)) == "too few ranks: sample 7, expected at least 16, got 8");
+    CHECK(describe(make_status(Kind::policy, 0, 2, 1, 0)) ==
+          "a parameter of a policy makes no sense: entry 2, expected at least 1, got 0");
+    CHECK(describe(make_status(Kind::offsets_order, 0, 3, 9, 8, 5)) ==
+          "cu_seqlens decreases: array 0, document 3, sample 5, expected an offset of at least 9, got 8");
+    CHECK(describe(make_status(Kind::extent, 0, 300, 4, 5, 1)) ==
+          "an axis has another length than its partner: array 0, rank 300, axis 1, expected length 4, got 5");
+}
+
 TEST_CASE("an Error carries its status and reads like it") {
     try {
         throw_if_bad(example);

@@ -92,6 +92,10 @@ TEST_CASE("a second sum over CP is refused, and so is one that would come too ea
     static_assert(own.bank_sum() == sp::BankSum::reduce_scatter && own.weights_sum());
     static_assert(one.after_bank_sum(sp::BankSum::all_reduce).done());
     static_assert(own.after_bank_sum(sp::BankSum::reduce_scatter).after_weights_sum().done());
+    CHECK(refused([&] { static_cast<void>(copies.weights_over(0)); }) == sp::Kind::ranks);
+    CHECK(refused([&] { static_cast<void>(one.weights_over(-1)); }) == sp::Kind::ranks);
+    CHECK(refused([&] { static_cast<void>(copies.weights_over(INT64_MAX / 2)); }) == sp::Kind::value_lost);
+    CHECK(one.weights_over(INT64_MAX) == INT64_MAX);
     static_assert(copies.weights_over(2) == 8 && one.weights_over(2) == 2 && own.weights_over(2) == 8);
     CHECK(refused([&] { static_cast<void>(copies.after_bank_sum(sp::BankSum::all_reduce)); }) == sp::Kind::reduction);
     CHECK(refused([&] { static_cast<void>(copies.after_weights_sum().after_weights_sum()); }) == sp::Kind::reduction);

@@ -134,6 +134,25 @@ TEST_CASE("an output that overlaps its input, or itself") {
     CHECK(spread == List{0, 1, 6, 7, 0, 1, 6, 7});
 }
 
+TEST_CASE("rows with gaps overlap their shard where a row is shared; columns between one another's are apart") {
+    const auto layout = ZigZag{}(8, 2);
+    List memory = counted(32);
+    const List before = memory;
+    const auto rows = [&](std::int64_t first, std::int64_t count) {
+        return tensor(memory.data() + first, {count, 2}, {4, 1});
+    };
+    const auto overlap = [&](auto in, auto out) {
+        return error_of([&] { shard(thrust::seq, layout, 0, in, axis<0>, out); });
+    };
+    check_status(overlap(rows(0, 8), rows(4, 4)), Kind::overlap, 0, 0, 1);  // moved by one row
+    check_status(overlap(rows(0, 8), rows(1, 4)), Kind::overlap, 0, 0, 1);  // by one column
+    check_status(overlap(rows(4, 7), rows(0, 4)), Kind::axis_extent, 0, 8, 7, 0);
+    check_status(overlap(rows(0, 8), tensor(memory.data(), {4, 2}, {2, 1})), Kind::overlap, 0, 0, 1);
+    CHECK(memory == before);
+    CHECK(overlap(rows(0, 8), rows(2, 4)).ok());
+    CHECK(List(memory.begin() + 4, memory.begin() + 16) == List{4, 5, 4, 5, 8, 9, 24, 25, 12, 13, 28, 29});
+}
+
 TEST_CASE("offsets that are wrong: first, order, last, a document that cannot be dealt out") {
     const auto in = tensor(x.data(), 12);
     const auto error = [&](const List& cu) {

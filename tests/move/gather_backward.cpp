@@ -1,5 +1,6 @@
 // The backward of VisionGather over thousands of random token shapes, strides, banks and row arrays, against the naive
 // ones: bit for bit, NaN payloads and -0 too, and nothing else of the outputs' memory written.
+#include "exec.hpp"
 #include "move/vectors.hpp"
 
 #include <seqpar/move/vision_gather.hpp>
@@ -44,10 +45,10 @@ void check_backward(Random& random) {
     const auto before = banks.list;
     const auto backward = [&](auto to, auto& list) {
         if constexpr (Many) {
-            VisionGather{}.backward(thrust::seq, d_out.view(), row_array(rows.row.view(), rows.bank.view()), to,
+            VisionGather{}.backward(test::main_exec, d_out.view(), row_array(rows.row.view(), rows.bank.view()), to,
                                     seqpar::banks(list[0].view(), list[1].view()), Store{});
         } else {
-            VisionGather{}.backward(thrust::seq, d_out.view(), rows.row.view(), to, list[0].view(), Store{});
+            VisionGather{}.backward(test::main_exec, d_out.view(), rows.row.view(), to, list[0].view(), Store{});
         }
     };
     const auto check_banks = [&](const auto& list) {
@@ -66,7 +67,7 @@ void check_backward(Random& random) {
     require_same_bits(d_out.memory, d_out_before);
     const auto d_embeddings_before = d_embeddings.memory;
     d_embeddings.memory.assign(d_embeddings.memory.size(), T{});
-    VisionGather{}.backward(thrust::seq, d_out.view(), rows.row.view(), d_embeddings.view(), no_gradient, Store{});
+    VisionGather{}.backward(test::main_exec, d_out.view(), rows.row.view(), d_embeddings.view(), no_gradient, Store{});
     test::for_each_token(tokens, [&](const test::List& token) {
         if (width > 0 && std::memcmp(d_embeddings.at(token), expected_embeddings.at(token),
                                      static_cast<std::size_t>(width) * sizeof(T)) != 0) {
@@ -106,7 +107,8 @@ TEST_CASE("backward by Add adds once a value to what is there, and leaves all ot
         auto expected = banks.list;
         test::naive_backward(d_out, rows, static_cast<Vectors<float, 2>*>(nullptr), &expected,
                              [](float b, float g) { return b + g; });
-        VisionGather{}.backward(thrust::seq, d_out.view(), rows.row.view(), no_gradient, banks.list[0].view(), Add{});
+        VisionGather{}.backward(test::main_exec, d_out.view(), rows.row.view(), no_gradient, banks.list[0].view(),
+                                Add{});
         require_same_bits(banks.list[0].memory, expected[0].memory);
     }
 }
@@ -155,7 +157,7 @@ void check_sums(Random& random, Mode mode, bool add) {
         for (std::size_t b = 0; b < 2; ++b)
             require_same_bits(banks.list[b].memory, expected[b].memory);
     };
-    VisionGather{}.backward(thrust::seq, d_out.view(), array, d_embeddings.view(),
+    VisionGather{}.backward(test::main_exec, d_out.view(), array, d_embeddings.view(),
                             seqpar::banks(banks.list[0].view(), banks.list[1].view()), mode);
     same_banks();
     require_same_bits(d_embeddings.memory, expected_embeddings.memory);
@@ -165,7 +167,7 @@ void check_sums(Random& random, Mode mode, bool add) {
     expected_embeddings = d_out;
     test::naive_backward(d_out, rows, &expected_embeddings, static_cast<std::vector<Vectors<B, 2>>*>(nullptr),
                          PutStore{});
-    VisionGather{}.backward(thrust::seq, d_out.view(), array, d_out.view(),
+    VisionGather{}.backward(test::main_exec, d_out.view(), array, d_out.view(),
                             seqpar::banks(banks.list[0].view(), no_level), mode);
     same_banks();
     require_same_bits(d_out.memory, expected_embeddings.memory);
@@ -202,8 +204,8 @@ TEST_CASE("the adjoint of the gather: <A(e, b), y> = <e, d_e> + <b, d_b> in exac
         const auto t = [&](test::List& list) {
             return tensor(list.data(), static_cast<std::int64_t>(list.size()) / shape[1], shape[1]);
         };
-        VisionGather{}(thrust::seq, t(e), rows.row.view(), t(b), t(out));
-        VisionGather{}.backward(thrust::seq, t(y), rows.row.view(), t(d_e), t(d_b), Store{});
+        VisionGather{}(test::main_exec, t(e), rows.row.view(), t(b), t(out));
+        VisionGather{}.backward(test::main_exec, t(y), rows.row.view(), t(d_e), t(d_b), Store{});
         const auto dot = [](const test::List& p, const test::List& q) {
             std::int64_t sum = 0;
             for (std::size_t k = 0; k < p.size(); ++k)

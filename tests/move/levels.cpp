@@ -1,5 +1,6 @@
 // Levels over random token shapes, strides, banks and row arrays against one element at a time: several in one pass, their
 // adjoint, compact rows and selected features; what is read and written; and the faults of trainers' versions.
+#include "exec.hpp"
 #include "move/values.hpp"
 #include "move/vectors.hpp"
 
@@ -76,12 +77,13 @@ void check_add(Random& random) {
     naive_add(expected, rows, list, true);
     naive_add(expected_image, rows, list, false);
     const auto array = row_array(rows.row.view(), rows.bank.view());
-    add_rows(thrust::seq, h.view(), array, levels(list.of_both(0), list.of_both(1), list.of_both(2)));
+    add_rows(test::main_exec, h.view(), array, levels(list.of_both(0), list.of_both(1), list.of_both(2)));
     require_same_bits(h.memory, expected.memory);
     for (std::size_t l = 0; l < 3; ++l)
-        add_rows<false>(thrust::seq, one_by_one.view(), array, list.of_both(l));
+        add_rows<false>(test::main_exec, one_by_one.view(), array, list.of_both(l));
     require_same_bits(one_by_one.memory, expected.memory);
-    add_rows(thrust::seq, without_audio.view(), array, levels(list.of_image(0), list.of_image(1), list.of_image(2)));
+    add_rows(test::main_exec, without_audio.view(), array,
+             levels(list.of_image(0), list.of_image(1), list.of_image(2)));
     require_same_bits(without_audio.memory, expected_image.memory);
 }
 
@@ -110,7 +112,7 @@ void check_add_backward(Random& random, Mode mode, bool injective, bool add) {
             }
         }
     });
-    add_rows_backward(thrust::seq, d_h.view(), row_array(rows.row.view(), rows.bank.view()),
+    add_rows_backward(test::main_exec, d_h.view(), row_array(rows.row.view(), rows.bank.view()),
                       levels(list.of_image(0), list.of_image(1)), mode);
     for (std::size_t l = 0; l < 2; ++l) {
         require_same_bits(list.image[l].memory, expected.image[l].memory);
@@ -118,26 +120,6 @@ void check_add_backward(Random& random, Mode mode, bool injective, bool add) {
     }
     require_same_bits(d_h.memory, before.memory);
 }
-
-// A number that tells how often one of its kind was read and written.
-struct Counted {
-    static inline std::int64_t reads = 0;
-    static inline std::int64_t writes = 0;
-    float value = 0;
-
-    Counted() = default;
-    explicit Counted(float v) : value(v) {}
-    Counted(const Counted&) = default;
-    Counted& operator=(const Counted& other) {
-        value = other.value;
-        ++writes;
-        return *this;
-    }
-    explicit operator float() const {
-        ++reads;
-        return value;
-    }
-};
 
 }  // namespace
 
@@ -164,6 +146,32 @@ TEST_CASE("the adjoint writes the gradient of every level and leaves the one tha
     }
 }
 
+#if !defined(__CUDACC__)  // host functions count
+
+namespace {
+
+// A number that tells how often one of its kind was read and written.
+struct Counted {
+    static inline std::int64_t reads = 0;
+    static inline std::int64_t writes = 0;
+    float value = 0;
+
+    Counted() = default;
+    explicit Counted(float v) : value(v) {}
+    Counted(const Counted&) = default;
+    Counted& operator=(const Counted& other) {
+        value = other.value;
+        ++writes;
+        return *this;
+    }
+    explicit operator float() const {
+        ++reads;
+        return value;
+    }
+};
+
+}  // namespace
+
 TEST_CASE("four levels in one pass read and write each vision vector once, and text never") {
     const RowList rows{-1, 0, 1, 2, -1, -1, 5, 4, -1};
     constexpr std::int64_t width = 200;
@@ -171,12 +179,14 @@ TEST_CASE("four levels in one pass read and write each vision vector once, and t
     std::vector<float> level = counted<float>(6 * width);
     const auto l = tensor(level.data(), 6, width);
     Counted::reads = Counted::writes = 0;
-    add_rows(thrust::seq, tensor(h.data(), 9, width), rows, levels(l, l, l, l));
+    add_rows(test::main_exec, tensor(h.data(), 9, width), rows, levels(l, l, l, l));
     // Rounding to h's type reads values that are in no array: four a value.
     CHECK(Counted::writes == 5 * width);
     CHECK(Counted::reads == 5 * width * (1 + 4 + 4));
     CHECK(h[static_cast<std::size_t>(6 * width)].value == 4 * 5 * static_cast<float>(width));
 }
+
+#endif
 
 TEST_CASE("levels are adjoint: <A(h, l), y> = <h, y> + <l, d_l> and <S(l), y> = <l, d_l> in exact integers") {
     Random random(903);
@@ -201,11 +211,11 @@ TEST_CASE("levels are adjoint: <A(h, l), y> = <h, y> + <l, d_l> and <S(l), y> = 
         test::List h = small(tokens), y = small(tokens), l0 = small(bank_rows), l1 = small(bank_rows);
         const test::List before = h;
         test::List d0(l0.size()), d1(l0.size()), d_selected(l0.size());
-        add_rows(thrust::seq, of(h), rows.row.view(), levels(of(l0), of(l1)));
-        add_rows_backward(thrust::seq, of(y), rows.row.view(), levels(of(d0), of(d1)), Summed<Store>{});
+        add_rows(test::main_exec, of(h), rows.row.view(), levels(of(l0), of(l1)));
+        add_rows_backward(test::main_exec, of(y), rows.row.view(), levels(of(d0), of(d1)), Summed<Store>{});
         REQUIRE(dot(h, y) == dot(before, y) + dot(l0, d0) + dot(l1, d1));
-        select(thrust::seq, of(l0), rows.row.view(), of(h));
-        select_backward(thrust::seq, of(y), rows.row.view(), of(d_selected), Summed<Add>{});
+        select(test::main_exec, of(l0), rows.row.view(), of(h));
+        select_backward(test::main_exec, of(y), rows.row.view(), of(d_selected), Summed<Add>{});
         REQUIRE(dot(h, y) == dot(l0, d_selected));
     }
 }
@@ -231,7 +241,8 @@ TEST_CASE("compact lists the rows of the banks asked for, sample by sample, and 
         RowList out_rows(expected_rows.size()), out_banks(expected_rows.size());
         std::vector<std::int64_t> count(1);
         const auto array = row_array(rows.row.view(), rows.bank.view());
-        compact(thrust::seq, array, only_image ? only_banks({0}) : all_banks, mask.view(), out_rows, out_banks, count);
+        compact(test::main_exec, array, only_image ? only_banks({0}) : all_banks, mask.view(), out_rows, out_banks,
+                count);
         REQUIRE(out_rows == expected_rows);
         REQUIRE(out_banks == expected_banks);
         REQUIRE(count[0] == n);
@@ -245,7 +256,7 @@ TEST_CASE("compact lists the rows of the banks asked for, sample by sample, and 
         // Features of the compact rows; in the place of none, zeros.
         Levels<float> list(random, bank_rows, 5, 1);
         auto features = random_numbers<bf16, 2>(random, {capacity, 5});
-        select(thrust::seq, list.of_image(0), row_array(out_rows, out_banks), features.view());
+        select(test::main_exec, list.of_image(0), row_array(out_rows, out_banks), features.view());
         for (std::int64_t k = 0; k < capacity; ++k) {
             for (std::int64_t e = 0; e < 5; ++e) {
                 const auto at = static_cast<std::size_t>(k);
@@ -253,13 +264,15 @@ TEST_CASE("compact lists the rows of the banks asked for, sample by sample, and 
                 REQUIRE(features.at({k})[e] == bf16(there));
             }
         }
+#if !defined(__CUDACC__)  // a device finds it as it runs: device/scratch.cu
         if (n > 0) {
             RowList few(static_cast<std::size_t>(n - 1), 7);
             const Status status = error_of(
-                [&] { compact(thrust::seq, array, only_image ? only_banks({0}) : all_banks, mask.view(), few); });
+                [&] { compact(test::main_exec, array, only_image ? only_banks({0}) : all_banks, mask.view(), few); });
             check_status(status, Kind::extent, 2, n, n - 1);
             REQUIRE(few == RowList(few.size(), 7));
         }
+#endif
     }
 }
 
@@ -298,14 +311,14 @@ TEST_CASE("a level without rows, tokens without width: legal, and nothing is tou
     std::vector<float> h = counted<float>(8);
     const std::vector<float> before = h;
     const RowList text(4, -1);
-    add_rows(thrust::seq, tensor(h.data(), 4, 2), text, levels(tensor(nowhere, 0, 2), tensor(nowhere, 0, 2)));
-    add_rows_backward(thrust::seq, tensor(h.data(), 4, 2), text, tensor(nowhere, 0, 2), Summed<Add>{});
-    add_rows(thrust::seq, tensor(nowhere, 0, 2), RowList{}, tensor(nowhere, 0, 2));
-    add_rows(thrust::seq, tensor(nowhere, 2, 0), RowList{1, 0}, tensor(nowhere, 2, 0));
-    select(thrust::seq, tensor(nowhere, 0, 2), RowList{}, tensor(nowhere, 0, 2));
+    add_rows(test::main_exec, tensor(h.data(), 4, 2), text, levels(tensor(nowhere, 0, 2), tensor(nowhere, 0, 2)));
+    add_rows_backward(test::main_exec, tensor(h.data(), 4, 2), text, tensor(nowhere, 0, 2), Summed<Add>{});
+    add_rows(test::main_exec, tensor(nowhere, 0, 2), RowList{}, tensor(nowhere, 0, 2));
+    add_rows(test::main_exec, tensor(nowhere, 2, 0), RowList{1, 0}, tensor(nowhere, 2, 0));
+    select(test::main_exec, tensor(nowhere, 0, 2), RowList{}, tensor(nowhere, 0, 2));
     RowList none;
     std::vector<std::int64_t> count(1, 7);
-    compact(thrust::seq, text, all_banks, no_array, none, no_array, count);
+    compact(test::main_exec, text, all_banks, no_array, none, no_array, count);
     CHECK(count[0] == 0);
     CHECK((h == before));
 }
@@ -317,14 +330,14 @@ TEST_CASE("fault: one contiguous range of level rows per rank: of two samples ea
     const auto layout = ZigZag{}(8, 2);
     RowList local(8), compact_rows(5);
     std::vector<std::uint8_t> mask(8);
-    shard(thrust::seq, layout, 0, tensor(rows.data(), 2, 8), axis<1>, tensor(local.data(), 2, 4));
-    compact(thrust::seq, tensor(local.data(), 2, 4), all_banks, tensor(mask.data(), 2, 4), compact_rows);
+    shard(test::main_exec, layout, 0, tensor(rows.data(), 2, 8), axis<1>, tensor(local.data(), 2, 4));
+    compact(test::main_exec, tensor(local.data(), 2, 4), all_banks, tensor(mask.data(), 2, 4), compact_rows);
     CHECK((compact_rows == RowList{0, 7, 8, -1, -1}));
     CHECK((mask == std::vector<std::uint8_t>{0, 1, 0, 0, 0, 0, 1, 1}));
     // The same straight from the whole row array.
     compact_rows.resize(6);
-    compact(thrust::seq, sharded(tensor(rows.data(), 2, 8), layout, 1, axis<1>), all_banks, tensor(mask.data(), 2, 4),
-            compact_rows);
+    compact(test::main_exec, sharded(tensor(rows.data(), 2, 8), layout, 1, axis<1>), all_banks,
+            tensor(mask.data(), 2, 4), compact_rows);
     CHECK((compact_rows == RowList{1, 2, 3, 4, 5, 6}));
 }
 
@@ -333,13 +346,13 @@ TEST_CASE("fault: a level mask in sequence order with rows in sample order: [S,B
     const RowList rows{0, -1, -1, 2, 1, -1};
     RowList compact_rows(3);
     std::vector<std::uint8_t> mask(6);
-    compact(thrust::seq, tensor(rows.data(), {2, 3}, {1, 2}), all_banks, tensor(mask.data(), {2, 3}, {1, 2}),
+    compact(test::main_exec, tensor(rows.data(), {2, 3}, {1, 2}), all_banks, tensor(mask.data(), {2, 3}, {1, 2}),
             compact_rows);
     CHECK((compact_rows == RowList{0, 1, 2}));
     CHECK((mask == std::vector<std::uint8_t>{1, 0, 0, 1, 1, 0}));
     // And rows are added where they stand, whatever the order of the axes.
     std::vector<float> h(6);
     const std::vector<float> level{100, 101, 102};
-    add_rows(thrust::seq, tensor(h.data(), 3, 2, 1), tensor(rows.data(), 3, 2), tensor(level.data(), 3, 1));
+    add_rows(test::main_exec, tensor(h.data(), 3, 2, 1), tensor(rows.data(), 3, 2), tensor(level.data(), 3, 1));
     CHECK((h == std::vector<float>{100, 0, 0, 102, 101, 0}));
 }

@@ -3,6 +3,7 @@
 #include "move/arrays.hpp"
 #include "move/layouts.hpp"
 
+#include <seqpar/move/levels.hpp>
 #include <seqpar/move/unshard.hpp>
 
 #include <doctest/doctest.h>
@@ -130,4 +131,14 @@ TEST_CASE("a large array comes back bit for bit: more than a quarter of the last
     const auto of_rank = [&](int rank) { return tensor(part[rank].data() + 1, layout.slots(rank), width); };
     unshard(thrust::seq, layout, shards(of_rank), axis<0>, tensor(back.data(), real.back(), width));
     REQUIRE((back == x));
+}
+
+TEST_CASE("a_compaction_counts_more_than_2_to_the_31_entries") {  // case 40
+    constexpr std::int64_t count = std::int64_t{1} << 31;
+    const std::int32_t row = 0;  // of each of them
+    const auto rows = tensor(&row, {count}, {0});
+    std::vector<std::int32_t> few(4, -7);
+    const Status status = status_of([&] { compact(check_only, rows, all_banks, no_array, few); });
+    CHECK(status == make_status(Kind::extent, 2, 0, count, 4));
+    CHECK(few == std::vector<std::int32_t>(4, -7));
 }

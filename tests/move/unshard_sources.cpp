@@ -39,9 +39,8 @@ List unshard_into(const L& of, const S& source) {
 
 // Whether unshard takes a source: a bare tensor it must not, because stacked and joined shards differ silently.
 template <class S>
-concept UnshardTakes = requires(const S& source, DenseView<std::int64_t, 2> out) {
-    unshard(thrust::seq, layout, source, axis<1>, out);
-};
+concept UnshardTakes =
+    requires(const S& source, DenseView<std::int64_t, 2> out) { unshard(thrust::seq, layout, source, axis<1>, out); };
 static_assert(UnshardTakes<decltype(stacked(std::declval<DenseView<std::int64_t, 3>>()))>);
 static_assert(UnshardTakes<decltype(joined(std::declval<DenseView<std::int64_t, 2>>()))>);
 static_assert(!UnshardTakes<DenseView<std::int64_t, 2>>);
@@ -141,12 +140,20 @@ TEST_CASE("a wrong number of shards is an error and nothing is written") {
     check_status(error_of([&] { unshard(thrust::seq, layout, stacked(stack), axis<1>, whole); }), Kind::axes, 0, 2, 1);
     // The second shard is wrong: the first must not have been written.
     check_status(error_of([&] { unshard(thrust::seq, layout, shards(v0, tensor(s.p1.data(), 2, 5)), axis<1>, whole); }),
-                 Kind::axis_extent, 1, 6, 5, 1);
+                 Kind::axis_extent, 0, 6, 5, 1, 1);
     check_status(error_of([&] { unshard(thrust::seq, layout, shards(v0, tensor(s.p1.data(), 3, 4)), axis<1>, whole); }),
-                 Kind::axis_extent, 1, 6, 4, 1);
+                 Kind::axis_extent, 0, 6, 4, 1, 1);
     check_status(error_of([&] { unshard(thrust::seq, layout, shards(v0, tensor(s.p1.data(), 1, 6)), axis<1>, whole); }),
-                 Kind::extent, 1, 2, 1, 0);
+                 Kind::extent, 0, 2, 1, 0, 1);
     CHECK(out == List(24, -1));
+    // Rank 300 is not rank 44.
+    const List one(2, 0);
+    List many(301, -1);
+    const auto short_of_it = [&](int rank) { return tensor(one.data(), rank == 300 ? 2 : 1); };
+    CHECK(describe(error_of([&] {
+              unshard(thrust::seq, Contiguous{}(301, 301), shards(short_of_it), axis<0>, many);
+          })) == "the sequence axis does not fit the layout: array 0, rank 300, axis 0, expected length 1, got 2");
+    CHECK(many == List(301, -1));
 }
 
 TEST_CASE("shards that overlap the output are an error") {

@@ -177,3 +177,19 @@ TEST_CASE("a rank outside the group, an axis of another length and a fill that d
           make_status(Kind::value_lost, 0, 0, 127, 128));
     CHECK(error_of([&] { static_cast<void>(sharded(values, layout, 1, axis<0>, 0.5)); }).kind() == Kind::value_lost);
 }
+
+TEST_CASE("a padded shard of a padded shard: each fills its own pads") {
+    // Ten values as documents of 7 and 3, padded to 8 and 4; those twelve as one of 12, padded to 16.
+    const std::vector<std::int64_t> real{0, 7, 10}, once{0, 8, 12}, all{0, 12}, twice{0, 16};
+    std::vector<int> x(10);
+    for (std::size_t i = 0; i < x.size(); ++i)
+        x[i] = static_cast<int>(i);
+    const auto inner = seqpar::padded(seqpar::Contiguous{}(12, 1), real, once, 10);
+    const auto outer = seqpar::padded(seqpar::Contiguous{}(16, 1), all, twice, 12);
+    const auto between = seqpar::sharded(seqpar::sharded(x, inner, 0, seqpar::axis<0>, -1), seqpar::Contiguous{}(12, 1),
+                                         0, seqpar::axis<0>);
+    const auto view = seqpar::sharded(between, outer, 0, seqpar::axis<0>, -2);
+    const std::vector<int> expected{0, 1, 2, 3, 4, 5, 6, -1, 7, 8, 9, -1, -2, -2, -2, -2};
+    for (std::int64_t i = 0; i < 16; ++i)
+        CHECK(view(i) == expected[static_cast<std::size_t>(i)]);
+}

@@ -99,6 +99,8 @@ TEST_CASE(
     "the bank gradient summed over ranks is the unsplit one bit for bit in f32, bf16 and f16, in any order of ranks") {
     Random random(811);
     for (int i = 0; i < 250; ++i) {
+        test::with_formula_layout(random, [&](const auto& layout) { check_layout(random, layout); });
+        test::with_packed_layout(random, [&](const auto& layout) { check_layout(random, layout); });
         test::with_free_layout(random, [&](const auto& layout) { check_layout(random, layout); });
         test::with_padded_layout(random, [&](const auto& layout) { check_layout(random, layout); });
     }

@@ -10,11 +10,22 @@ namespace seqpar {
 
 namespace detail {
 
-// low + (low + 1) + … + high, halved before it is multiplied.
-constexpr std::int64_t sum_of(std::int64_t low, std::int64_t high) {
-    const std::int64_t ends = low + high;
+// Adds a * b to `work`, which it must fit with: else an Error that names `position`.
+constexpr void add_work(std::int64_t& work, std::int64_t a, std::int64_t b, std::int64_t position) {
+    std::int64_t area = 0;
+    if (__builtin_mul_overflow(a, b, &area) || __builtin_add_overflow(work, area, &work))
+        throw_if_bad(make_status(Kind::value_lost, 0, position, INT64_MAX, -1));
+}
+
+// The same for low + (low + 1) + … + high, halved before it is multiplied.
+constexpr void add_keys(std::int64_t& work, std::int64_t low, std::int64_t high, std::int64_t position) {
     const std::int64_t count = high - low + 1;
-    return ends % 2 == 0 ? ends / 2 * count : ends * (count / 2);
+    if (count % 2 == 0) {
+        add_work(work, count / 2, low, position);
+        add_work(work, count / 2, high, position);
+    } else {
+        add_work(work, count, low + count / 2, position);
+    }
 }
 
 }  // namespace detail
@@ -22,7 +33,7 @@ constexpr std::int64_t sum_of(std::int64_t low, std::int64_t high) {
 // The attention work of `rank`: the sum over its real tokens of (position inside the document + 1), which is the number of
 // keys that a causal query sees. cu_seqlens: the documents of the sources (real offsets of a padded layout, else the layout's
 // own); sources behind the last offset count as one more document. Pad slots cost nothing. Errors: an illegal layout, a rank
-// outside the group, illegal offsets, or offsets past the sources. Synchronises: never. Allocates: never. Launches: none. Reads
+// outside the group, illegal offsets, offsets past the sources, or work that is no int64 (value_lost, a position of its token). Synchronises: never. Allocates: never. Launches: none. Reads
 // offsets on: the host.
 template <Layout L, OffsetInteger Int>
 [[nodiscard]] constexpr std::int64_t causal_work(const L& layout, int rank, Offsets<Int> cu_seqlens) {
@@ -47,7 +58,7 @@ template <Layout L, OffsetInteger Int>
             const std::int64_t end = document_end < last ? document_end : last;
             const std::int64_t low = first - document_begin + 1;
             const std::int64_t high = end - document_begin;
-            work += detail::sum_of(low, high);
+            detail::add_keys(work, low, high, first);
             first = end;
         }
     }

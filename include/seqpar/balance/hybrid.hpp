@@ -197,18 +197,18 @@ struct HybridBatch {
 
 // What every rank holds in a micro batch of a plan (its entry [g], or one of your own). lengths: of all samples, as they will be
 // dealt: padded to a multiple of 2 ranks each, see pad_multiple. Errors: such a length that is none (document_multiple, the
-// document is the sample), a sample that is not one of `lengths` or whose ranks are not neighbours.
+// document is the sample), a sample that is not one of `lengths` or whose ranks are not neighbours (plan).
 [[nodiscard]] inline HybridBatch hybrid_batch(const BlockParts& parts, std::span<const std::int64_t> lengths) {
     HybridBatch batch{{0}, std::vector<int>(lengths.size(), -1), std::vector<int>(lengths.size()), {}};
     for (int rank = 0; rank < static_cast<int>(parts.size()); ++rank) {
         for (const std::int64_t sample : parts[static_cast<std::size_t>(rank)]) {
             const auto samples = static_cast<std::int64_t>(lengths.size());
             if (sample < 0 || sample >= samples)
-                throw_if_bad(make_status(Kind::table, 0, sample, samples - 1, sample, rank));
+                throw_if_bad(make_status(Kind::plan, 0, sample, samples - 1, sample, rank));
             int& first = batch.first_rank[static_cast<std::size_t>(sample)];
             int& ranks = batch.ranks[static_cast<std::size_t>(sample)];
             if (ranks == 0) first = rank;
-            if (first + ranks != rank) throw_if_bad(make_status(Kind::table, 0, sample, first + ranks, rank, rank));
+            if (first + ranks != rank) throw_if_bad(make_status(Kind::plan, 0, sample, first + ranks, rank, rank));
             ++ranks;
         }
     }

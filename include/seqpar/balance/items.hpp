@@ -22,14 +22,34 @@ struct Grid {
 
 inline constexpr std::int64_t whole_items = INT64_MAX;
 
+namespace detail {
+
+// The patches of a grid; an Error (length) with the grid's number where an extent is negative or they are no int64.
+inline std::int64_t check_grid(const Grid& grid, std::int64_t number) {
+    const std::int64_t least = (std::min)({grid.t, grid.h, grid.w});
+    if (least < 0) throw_if_bad(make_status(Kind::length, 0, number, 0, least));
+    std::int64_t patches = 0;
+    if (__builtin_mul_overflow(grid.h, grid.w, &patches) || __builtin_mul_overflow(grid.t, patches, &patches))
+        throw_if_bad(make_status(Kind::length, 0, number, 0, -1));
+    return patches;
+}
+
+// Adds a length of at least 0 to `sum`, or says whose it is.
+inline void add_length(std::int64_t& sum, std::int64_t length, std::int64_t number) {
+    if (length < 0) throw_if_bad(make_status(Kind::length, 0, number, 0, length));
+    if (__builtin_add_overflow(sum, length, &sum)) throw_if_bad(make_status(Kind::length, 0, number, 0, -1));
+}
+
+}  // namespace detail
+
 // The grids of the pieces of each item, of `frames` frames each (its last may have fewer): 1 for frames, a tubelet's length for
-// tubelets, whole_items for items as they are. Errors: a negative extent, frames below 1.
+// tubelets, whole_items for items as they are. Errors here and below: a negative extent, patches that are no int64 (length, the
+// item's number); here, frames below 1.
 [[nodiscard]] inline std::vector<Grid> pieces(std::span<const Grid> grids, std::int64_t frames) {
     if (frames < 1) throw_if_bad(make_status(Kind::policy, 0, 0, 1, frames));
     std::vector<Grid> result;
     for (const Grid& grid : grids) {
-        const std::int64_t least = (std::min)({grid.t, grid.h, grid.w});
-        if (least < 0) throw_if_bad(make_status(Kind::length, 0, 0, 0, least));
+        detail::check_grid(grid, &grid - grids.data());
         for (std::int64_t left = grid.t; left > 0; left -= (std::min)(frames, left))
             result.push_back({(std::min)(frames, left), grid.h, grid.w});
     }
@@ -42,22 +62,26 @@ inline constexpr std::int64_t whole_items = INT64_MAX;
     if (merge < 1) throw_if_bad(make_status(Kind::policy, 0, 0, 1, merge));
     std::vector<std::int64_t> offsets(1, 0);
     for (const Grid& grid : grids) {
+        const std::int64_t number = &grid - grids.data();
+        const std::int64_t patches = detail::check_grid(grid, number);
         for (const std::int64_t extent : {grid.h, grid.w}) {
-            if (extent % merge != 0)
-                throw_if_bad(make_status(Kind::document_multiple, 0, static_cast<std::int64_t>(offsets.size()) - 1,
-                                         merge, extent));
+            if (extent % merge != 0) throw_if_bad(make_status(Kind::document_multiple, 0, number, merge, extent));
         }
-        offsets.push_back(offsets.back() + grid.t * (grid.h / merge) * (grid.w / merge));
+        std::int64_t end = offsets.back();
+        detail::add_length(end, patches / merge / merge, number);
+        offsets.push_back(end);
     }
     return offsets;
 }
 
-// What a vision encoder's attention costs for each piece: p (p + alpha) of p patches.
+// What a vision encoder's attention costs for each piece: p (p + alpha) of p patches, or INT64_MAX where that is none. Error: an alpha
+// below 0.
 [[nodiscard]] inline std::vector<std::int64_t> piece_costs(std::span<const Grid> grids, std::int64_t alpha) {
+    if (alpha < 0) throw_if_bad(make_status(Kind::policy, 0, 0, 0, alpha));
     std::vector<std::int64_t> costs;
     for (const Grid& grid : grids) {
-        const std::int64_t patches = grid.t * grid.h * grid.w;
-        costs.push_back(detail::saturating_product(patches, patches + alpha));
+        const std::int64_t patches = detail::check_grid(grid, &grid - grids.data());
+        costs.push_back(detail::saturating_product(patches, patches + (std::min)(alpha, INT64_MAX - patches)));
     }
     return costs;
 }
@@ -78,10 +102,11 @@ inline constexpr std::int64_t whole_items = INT64_MAX;
     if (ranks < 1) throw_if_bad(make_status(Kind::ranks, 0, 0, 1, ranks));
     const auto pieces = static_cast<std::int64_t>(costs.size());
     std::int64_t sum = 0;
-    for (const std::int64_t cost : costs) {
-        if (cost < 0) throw_if_bad(make_status(Kind::length, 0, 0, 0, cost));
+    for (const std::int64_t& cost : costs) {
+        const std::int64_t number = &cost - costs.data();
+        if (cost < 0) throw_if_bad(make_status(Kind::length, 0, number, 0, cost));
         if (cost > INT64_MAX / ranks - sum)
-            throw_if_bad(make_status(Kind::value_lost, 0, 0, INT64_MAX / ranks - sum, cost));
+            throw_if_bad(make_status(Kind::value_lost, 0, number, INT64_MAX / ranks - sum, cost));
         sum += cost;
     }
     if (pieces < ranks) return {};
@@ -101,16 +126,15 @@ inline constexpr std::int64_t whole_items = INT64_MAX;
 
 // By frames, no tubelet cut in two: cut k is frame floor(k * all / ranks), and inside a tubelet of an item of several moves to
 // the nearest border between two (at half to the even one), in an item of one to its nearest end (at half to the last). `frames`: of
-// each item; cuts count frames, and may be equal. Errors: a negative number of frames, a tubelet shorter than 1.
+// each item; cuts count frames, and may be equal. Errors: a negative number of frames, a sum that is no int64, a tubelet shorter
+// than 1.
 [[nodiscard]] inline std::vector<std::int64_t> cuts_by_tubelet(std::span<const std::int64_t> frames,
                                                                std::int64_t tubelet, int ranks) {
     if (ranks < 1) throw_if_bad(make_status(Kind::ranks, 0, 0, 1, ranks));
     if (tubelet < 1) throw_if_bad(make_status(Kind::policy, 0, 0, 1, tubelet));
     std::int64_t all = 0;
-    for (const std::int64_t count : frames) {
-        if (count < 0) throw_if_bad(make_status(Kind::length, 0, 0, 0, count));
-        all += count;
-    }
+    for (const std::int64_t& count : frames)
+        detail::add_length(all, count, &count - frames.data());
     std::vector<std::int64_t> cuts(1, 0);
     std::size_t item = 0;
     std::int64_t begin = 0;  // of the item
@@ -124,7 +148,7 @@ inline constexpr std::int64_t whole_items = INT64_MAX;
             const std::int64_t whole = offset / tubelet;
             const bool up = rest > tubelet - rest || (rest == tubelet - rest && whole % 2 != 0);
             const std::int64_t nearest = (std::min)((std::max)(whole + (up ? 1 : 0), std::int64_t{1}), borders);
-            offset = borders > 0 ? tubelet * nearest : 2 * offset < frames[item] ? 0 : frames[item];
+            offset = borders > 0 ? tubelet * nearest : offset < frames[item] - offset ? 0 : frames[item];
         }
         cuts.push_back(begin + offset);
     }
@@ -132,8 +156,19 @@ inline constexpr std::int64_t whole_items = INT64_MAX;
     return cuts;
 }
 
-// The ranks that have nothing between their cuts. Give them a filler to encode, so that every rank calls the encoder as often;
-// its rows never enter the bank.
+// How many fillers each rank encodes beside its pieces, so that every rank calls the encoder as often as the one with the most
+// calls it: ranks that call it less often leave a collective inside it early. Rows of fillers never enter the bank.
+[[nodiscard]] inline std::vector<std::int64_t> filler_counts(std::span<const std::int64_t> cuts) {
+    std::int64_t most = 0;
+    for (std::size_t r = 0; r + 1 < cuts.size(); ++r)
+        most = (std::max)(most, cuts[r + 1] - cuts[r]);
+    std::vector<std::int64_t> counts;
+    for (std::size_t r = 0; r + 1 < cuts.size(); ++r)
+        counts.push_back(most - (cuts[r + 1] - cuts[r]));
+    return counts;
+}
+
+// The ranks that have nothing between their cuts, so that the bank has no rows of theirs.
 [[nodiscard]] inline std::vector<int> ranks_without_items(std::span<const std::int64_t> cuts) {
     std::vector<int> ranks;
     for (std::size_t r = 0; r + 1 < cuts.size(); ++r) {

@@ -1,11 +1,12 @@
 // Plans: which blocks of the sequence each rank gets, so that attention work is even, with the tie-breaks of the trainers that
-// use them (layout C, D, J). Pure functions of work and lengths. Not here: layout K (hybrid.hpp), and the layout of a plan; see
+// use them (layout C, D, J, and miles' of B). Pure functions of work and lengths. Not here: layout K (hybrid.hpp), and the layout of a plan; see
 // block_runs and index/run_table.hpp, whose RunTable(block_runs(…), length).layout() it is.
 // Every function here: Synchronises: never. Allocates: the result. Launches: none. Reads offsets on: the host. Sums of work are
-// int64 and must fit.
+// int64: one that is not is an Error of kind value_lost.
 #pragma once
 
 #include <seqpar/balance/causal_work.hpp>
+#include <seqpar/layout/contiguous.hpp>
 #include <seqpar/layout/packed.hpp>
 #include <seqpar/layout/zigzag.hpp>
 
@@ -42,6 +43,16 @@ inline std::vector<std::int64_t> numbers(std::size_t count) {
     std::vector<std::int64_t> result(count);
     std::iota(result.begin(), result.end(), std::int64_t{0});
     return result;
+}
+
+// The runs of each rank in a document that begins at `begin`.
+template <Layout L>
+void append_runs(std::vector<std::vector<Run>>& parts, const L& document, std::int64_t begin) {
+    for (int rank = 0; rank < document.ranks(); ++rank) {
+        auto cursor = runs(document, rank, 0, document.slots(rank));
+        for (Run run; cursor.next(run);)
+            parts[static_cast<std::size_t>(rank)].push_back({begin + run.position, 0, run.length});
+    }
 }
 
 inline BlockParts empty_parts(int ranks) {
@@ -84,7 +95,9 @@ inline BlockParts empty_parts(int ranks) {
         const auto [load, least] = open.top();
         open.pop();
         parts[least].push_back(*chunk);
-        if (parts[least].size() < most) open.emplace(load + work[static_cast<std::size_t>(*chunk)], least);
+        std::int64_t more = load;
+        detail::add_work(more, work[static_cast<std::size_t>(*chunk)], 1, *chunk);
+        if (parts[least].size() < most) open.emplace(more, least);
     }
     return parts;
 }
@@ -129,15 +142,19 @@ template <OffsetInteger Int>
     const std::int64_t real = cu_seqlens.last();
     throw_if_bad(check(cu_seqlens, (std::min)(real, length)));
     if (width < 1) throw_if_bad(make_status(Kind::policy, 0, 0, 1, width));
-    std::vector<std::int64_t> work(static_cast<std::size_t>((length + width - 1) / width));
+    std::vector<std::int64_t> work(static_cast<std::size_t>(length / width + (length % width != 0 ? 1 : 0)));
     for (std::int64_t d = 0; d < cu_seqlens.documents(); ++d) {
         for (std::int64_t first = cu_seqlens[d]; first < cu_seqlens[d + 1];) {
             const std::int64_t chunk = first / width;
-            const std::int64_t end = (std::min)((chunk + 1) * width, cu_seqlens[d + 1]);
+            const std::int64_t end = first + (std::min)(width - first % width, cu_seqlens[d + 1] - first);
             const std::int64_t low = first - cu_seqlens[d] + 1;
             const std::int64_t high = end - cu_seqlens[d];
-            work[static_cast<std::size_t>(chunk)] +=
-                mask == Mask::causal ? detail::sum_of(low, high) : (end - first) * (cu_seqlens[d + 1] - cu_seqlens[d]);
+            std::int64_t& of_chunk = work[static_cast<std::size_t>(chunk)];
+            if (mask == Mask::causal) {
+                detail::add_keys(of_chunk, low, high, first);
+            } else {
+                detail::add_work(of_chunk, end - first, cu_seqlens[d + 1] - cu_seqlens[d], first);
+            }
             first = end;
         }
     }
@@ -172,6 +189,23 @@ template <OffsetInteger Int>
         }
     }
     return runs;
+}
+
+// Zigzag inside the documents that it can deal out, contiguous inside those whose length is a multiple of ranks, but not of twice
+// as many (miles' form of layout B): the runs of each rank, for a RunTable. Errors: those of packed(Contiguous{}, …).
+template <OffsetInteger Int>
+[[nodiscard]] std::vector<std::vector<Run>> mixed_runs(Offsets<Int> cu_seqlens, std::int64_t length, int ranks) {
+    throw_if_bad(check(packed(Contiguous{}, cu_seqlens, length, ranks)));
+    std::vector<std::vector<Run>> parts(static_cast<std::size_t>(ranks));
+    for (std::int64_t d = 0; d < cu_seqlens.documents(); ++d) {
+        const std::int64_t document = cu_seqlens[d + 1] - cu_seqlens[d];
+        if (check(ZigZag{}, document, ranks).ok()) {
+            detail::append_runs(parts, ZigZag{}(document, ranks), cu_seqlens[d]);
+        } else {
+            detail::append_runs(parts, Contiguous{}(document, ranks), cu_seqlens[d]);
+        }
+    }
+    return parts;
 }
 
 // Older torch's order (layout C; PerDocumentHeadTail before July 2026): the shards that ZigZag deals of each document, joined

@@ -41,26 +41,20 @@ namespace detail {
 
 using Values = std::vector<std::int64_t>;
 
-struct Encode {
-    const Values* values;
-    std::byte* bytes;
-    template <class T>
-    void operator()() const {
-        for (std::size_t i = 0; i < values->size(); ++i) {
-            const T value = convert<T>((*values)[i]);
-            std::memcpy(bytes + i * sizeof(T), &value, sizeof(T));
-        }
-    }
-};
-struct Decode {
+// Values as elements of a type, or back.
+struct Transcode {
     Values* values;
-    const std::byte* bytes;
+    std::byte* bytes;
+    bool back;
+
     template <class T>
     void operator()() const {
-        for (std::size_t i = 0; i < values->size(); ++i) {
-            T value;
-            std::memcpy(&value, bytes + i * sizeof(T), sizeof(T));
-            (*values)[i] = convert<std::int64_t>(value);
+        std::byte* at = bytes;
+        for (std::int64_t& value : *values) {
+            T element = convert<T>(back ? std::int64_t{0} : value);
+            back ? std::memcpy(&element, at, sizeof(T)) : std::memcpy(at, &element, sizeof(T));
+            value = convert<std::int64_t>(element);
+            at += sizeof(T);
         }
     }
 };
@@ -139,10 +133,10 @@ private:
     }
     // How many elements go from one rank to another, and how many a rank gives to all; 0 for some.
     [[nodiscard]] std::int64_t between(int from, int to) const { return (from * 2 + to * 3) % 4; }
-    [[nodiscard]] Values parts(std::int64_t first) const {
-        Values counts;
-        for (int r = 0; r < comm_.size(); ++r)
-            counts.push_back((r * 2 + first) % 5);
+    [[nodiscard]] Values parts(std::int64_t first, bool equal) const {
+        Values counts(static_cast<std::size_t>(comm_.size()), first);
+        for (std::size_t r = 0; r < counts.size() && !equal; ++r)
+            counts[r] = (static_cast<std::int64_t>(r) * 2 + first) % 5;
         return counts;
     }
     static std::int64_t sum(const Values& values, std::size_t count) {
@@ -157,11 +151,10 @@ private:
     void* make(Values values) {
         values.push_back(unwritten);
         std::vector<std::byte> bytes(values.size() * static_cast<std::size_t>(bytes_of(type_)));
-        seqpar::detail::with_number(type_, Encode{&values, bytes.data()});
+        seqpar::detail::with_number(type_, Transcode{&values, bytes.data(), false});
         return buffers_.make(bytes, stream_);
     }
     void* room(std::size_t count) { return make(Values(count, unwritten)); }
-    void* room_for(Law law, const Values& values) { return expect(law, room(values.size()), values); }
     void* expect(Law law, void* at, const Values& values) {
         expected_.push_back({law, type_, at, values});
         return at;
@@ -170,7 +163,7 @@ private:
         Values got(expected.values.size() + 1);
         std::vector<std::byte> bytes(got.size() * static_cast<std::size_t>(bytes_of(expected.type)));
         buffers_.read(bytes, expected.at, stream_);
-        seqpar::detail::with_number(expected.type, Decode{&got, bytes.data()});
+        seqpar::detail::with_number(expected.type, Transcode{&got, bytes.data(), true});
         for (std::size_t i = 0; i < got.size() && report_.ok(); ++i) {
             const std::int64_t value = i < expected.values.size() ? expected.values[i] : unwritten;
             if (got[i] != value) differ(expected.law, name(expected.type), i, value, got[i]);
@@ -185,8 +178,9 @@ private:
         const int me = comm_.rank();
         for (int p = 0; p < comm_.size(); ++p) {  // all receives before any send
             const Values first = of_rank(p, me, between(p, me));
-            comm_.recv(group(), room_for(Law::messages_arrive, first), between(p, me), type_, p, stream_);
-            comm_.recv(group(), room_for(Law::messages_arrive, of_rank(p, 9, 2)), 2, type_, p, stream_);
+            comm_.recv(group(), expect(Law::messages_arrive, room(first.size()), first), between(p, me), type_, p,
+                       stream_);
+            comm_.recv(group(), expect(Law::messages_arrive, room(2), of_rank(p, 9, 2)), 2, type_, p, stream_);
         }
         for (int p = comm_.size() - 1; p >= 0; --p) {
             comm_.send(group(), make(of_rank(me, p, between(me, p))), between(me, p), type_, p, stream_);
@@ -203,50 +197,52 @@ private:
             append(sent, of_rank(me, p, between(me, p)));
             append(received, of_rank(p, me, between(p, me)));
         }
-        comm_.all_to_all_v(group(), make(sent), send_counts, room_for(Law::all_to_all_v_transposes, received),
-                           receive_counts, type_, stream_);
+        comm_.all_to_all_v(group(), make(sent), send_counts,
+                           expect(Law::all_to_all_v_transposes, room(received.size()), received), receive_counts, type_,
+                           stream_);
         next();
     }
     void gathers(std::int64_t first) {
-        constexpr Law law = Law::all_gather_joins;
-        const Values counts = parts(first);
         const auto me = static_cast<std::size_t>(comm_.rank());
-        const Values mine = of_rank(comm_.rank(), 0, counts[me]);
-        Values joined, equal;
-        for (int r = 0; r < comm_.size(); ++r) {
-            append(joined, of_rank(r, 0, counts[static_cast<std::size_t>(r)]));
-            append(equal, of_rank(r, 0, first));
+        for (const bool equal : {false, true}) {
+            const Values counts = parts(first, equal);
+            const Values mine = of_rank(comm_.rank(), 0, counts[me]);
+            Values joined;
+            for (int r = 0; r < comm_.size(); ++r)
+                append(joined, of_rank(r, 0, counts[static_cast<std::size_t>(r)]));
+            Values own_part(joined.size(), unwritten);
+            std::copy(mine.begin(), mine.end(), own_part.begin() + sum(counts, me));
+            for (const bool in_place : {false, true}) {
+                void* const to = expect(Law::all_gather_joins, in_place ? make(own_part) : room(joined.size()), joined);
+                const void* const from = in_place ? seqpar::detail::offset_by(to, sum(counts, me), type_) : make(mine);
+                if (equal) {
+                    comm_.all_gather(group(), from, to, first, type_, stream_);
+                } else {
+                    comm_.all_gather_v(group(), from, to, counts, type_, stream_);
+                }
+                next();
+            }
         }
-        comm_.all_gather_v(group(), make(mine), room_for(law, joined), counts, type_, stream_);
-        next();
-        comm_.all_gather(group(), make(of_rank(comm_.rank(), 0, first)), room_for(law, equal), first, type_, stream_);
-        next();
-        Values own_part(joined.size(), unwritten);
-        std::copy(mine.begin(), mine.end(), own_part.begin() + sum(counts, me));
-        void* const in_place = expect(law, make(own_part), joined);
-        comm_.all_gather_v(group(), seqpar::detail::offset_by(in_place, sum(counts, me), type_), in_place, counts,
-                           type_, stream_);
-        next();
     }
     void reductions(std::int64_t first, Reduction reduction) {
-        const Values counts = parts(first);
         const auto me = static_cast<std::size_t>(comm_.rank());
-        const Values mine = of_rank(comm_.rank(), 0, sum(counts, counts.size()));
-        const std::int64_t total = static_cast<std::int64_t>(mine.size());
-        comm_.reduce_scatter_v(group(), make(mine),
-                               room_for(Law::reduce_scatter_reduces, of_all(sum(counts, me), counts[me], reduction)),
-                               counts, type_, reduction, stream_);
-        next();
-        comm_.reduce_scatter(group(), make(of_rank(comm_.rank(), 0, first * comm_.size())),
-                             room_for(Law::reduce_scatter_reduces, of_all(first * comm_.rank(), first, reduction)),
-                             first, type_, reduction, stream_);
-        next();
-        const Values all = of_all(0, total, reduction);
-        comm_.all_reduce(group(), make(mine), room_for(Law::all_reduce_reduces, all), total, type_, reduction, stream_);
-        next();
-        void* const in_place = expect(Law::all_reduce_reduces, make(mine), all);
-        comm_.all_reduce(group(), in_place, in_place, total, type_, reduction, stream_);
-        next();
+        for (const bool equal : {false, true}) {
+            const Values counts = parts(first, equal);
+            const std::int64_t total = sum(counts, counts.size());
+            const Values mine = of_rank(comm_.rank(), 0, total);
+            const Values part = of_all(sum(counts, me), counts[me], reduction);
+            void* const to = expect(Law::reduce_scatter_reduces, room(part.size()), part);
+            if (equal) {
+                comm_.reduce_scatter(group(), make(mine), to, first, type_, reduction, stream_);
+            } else {
+                comm_.reduce_scatter_v(group(), make(mine), to, counts, type_, reduction, stream_);
+            }
+            next();
+            void* const all = make(equal ? mine : Values(mine.size(), unwritten));
+            expect(Law::all_reduce_reduces, all, of_all(0, total, reduction));
+            comm_.all_reduce(group(), equal ? all : make(mine), all, total, type_, reduction, stream_);
+            next();
+        }
     }
     void maxima() {
         constexpr std::int64_t least = (std::numeric_limits<std::int64_t>::min)();

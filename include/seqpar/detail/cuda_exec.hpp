@@ -27,6 +27,11 @@ struct Reporting : thrust::cuda_cub::execution_policy<Reporting<D>> {
     Reporting(const D& exec, Status* where) : base(exec), status(where) {}
 };
 
+template <class D>
+inline constexpr bool is_reporting = false;
+template <class D>
+inline constexpr bool is_reporting<Reporting<D>> = true;
+
 template <CudaExec D>
 const D& thrust_exec(const D& exec) {
     return exec;

@@ -11,6 +11,12 @@
 #include <cstdint>
 #include <type_traits>
 
+namespace seqpar {
+
+namespace thrust = THRUST_NS_QUALIFIER;  // a project may wrap it into a namespace of its own
+
+}  // namespace seqpar
+
 namespace seqpar::detail {
 
 // An argument of every call that a later header may overload (the CUDA one): its namespace is where the overload is found.
@@ -55,6 +61,22 @@ Status check_for(const L& layout) {
 
 // An exec that runs nothing: an operation under it checks all that it would check, and stops there.
 struct CheckOnly : thrust::system::detail::sequential::execution_policy<CheckOnly> {};
+
+// What check_for says of the layouts that a view reads through: those of sharded(), one in the other. Nothing of other views.
+template <class D = CheckOnly, class V>
+Status check_view([[maybe_unused]] const V& v) {
+    if constexpr (requires { v.mapping(); }) {
+        return check_view<D>(v.mapping());
+    } else if constexpr (requires {
+                             v.base();
+                             requires Layout<std::remove_cvref_t<decltype(v.layout())>>;
+                         }) {
+        const Status status = check_for<D>(v.layout());
+        return status.ok() ? check_view<D>(v.base()) : status;
+    } else {
+        return {};
+    }
+}
 
 // Calls work(i) for i in [0, count), in any order and from any thread that `exec` has.
 template <HostExec D, class Work>

@@ -64,7 +64,7 @@ public:
         for (std::size_t i = 0; i < steps.size() && failure_.empty(); ++i)
             receive(lock, rank, steps[i], results[i]);
         for (const BoardMessage& message : posted)
-            wait(lock, rank, message.to, Taken{message});
+            wait(lock, rank, message.to, &message);
         // A failure stops further use of what was posted here; what is in use still is waited for.
         for (const BoardMessage& message : posted) {
             while (message.state == BoardMessage::State::in_use)
@@ -78,15 +78,6 @@ public:
     }
 
 private:
-    struct Taken {
-        const BoardMessage& message;
-        bool operator()() const { return message.state == BoardMessage::State::taken; }
-    };
-    struct NotEmpty {
-        const std::deque<BoardMessage*>& queue;
-        bool operator()() const { return !queue.empty(); }
-    };
-
     static std::size_t index(int rank) { return static_cast<std::size_t>(rank); }
     std::deque<BoardMessage*>& queue(int from, int to) { return queues_[index(from) * index(ranks_) + index(to)]; }
 
@@ -99,27 +90,28 @@ private:
         std::vector<BoardMessage> messages;
         for (const Step<NoStream>& step : steps) {
             for (int to = 0; to < ranks_; ++to) {
-                const bool sends = step.kind == StepKind::send         ? to == step.peer
-                                   : step.kind == StepKind::reduce     ? to == step.peer && to != rank
-                                   : step.kind == StepKind::all_reduce ? to != rank
-                                                                       : false;
-                if (sends) messages.push_back({step, to});
+                const bool named = step.kind == StepKind::all_reduce || to == step.peer;
+                if (named && (step.kind == StepKind::send || (step.kind != StepKind::receive && to != rank)))
+                    messages.push_back({step, to});
             }
         }
         return messages;
     }
 
-    // Until done() or a failure, which it may find itself: a peer that is gone, or the time limit.
-    template <class Done>
-    void wait(std::unique_lock<std::mutex>& lock, int rank, int peer, const Done& done) {
+    // Until peer has sent something, or taken `message` if there is one, or a failure; which may be that it is gone, or the time.
+    void wait(std::unique_lock<std::mutex>& lock, int rank, int peer, const BoardMessage* message = nullptr) {
+        const auto& received = queue(peer, rank);
         const auto until = std::chrono::steady_clock::now() + time_limit_;
-        while (failure_.empty() && !done()) {
+        while (failure_.empty() &&
+               (message != nullptr ? message->state != BoardMessage::State::taken : received.empty())) {
             const bool gone = presence_[index(peer)] == Presence::gone;
-            if (gone || (changed_.wait_until(lock, until) == std::cv_status::timeout && failure_.empty() && !done())) {
-                return fail(
-                    "rank " + std::to_string(rank) + " waits for rank " + std::to_string(peer) +
-                    (gone ? ", which has left" : " for longer than " + std::to_string(time_limit_.count()) + " ms"));
+            if (!gone && std::chrono::steady_clock::now() < until) {
+                changed_.wait_until(lock, until);
+                continue;
             }
+            return fail(
+                "rank " + std::to_string(rank) + " waits for rank " + std::to_string(peer) +
+                (gone ? ", which has left" : " for longer than " + std::to_string(time_limit_.count()) + " ms"));
         }
     }
 
@@ -129,12 +121,14 @@ private:
             take(lock, rank, step.peer, step, step.to, false);
         } else if (step.kind == StepKind::all_reduce || (step.kind == StepKind::reduce && step.peer == rank)) {
             result.resize(static_cast<std::size_t>(step.count * bytes_of(step.type)));
-            for (int from = 0; from < ranks_ && failure_.empty();
-                 ++from) {  // in order of rank: the same sums everywhere
+            // In order of rank: the same sums everywhere.
+            for (int from = 0; from < ranks_ && failure_.empty(); ++from) {
                 if (from != rank) {
                     take(lock, rank, from, step, result.data(), from > 0);
                 } else {
+                    lock.unlock();
                     put(step, step.from, result.data(), from > 0);
+                    lock.lock();
                 }
             }
         }
@@ -144,7 +138,7 @@ private:
     void take(std::unique_lock<std::mutex>& lock, int rank, int from, const Step<NoStream>& step, void* to,
               bool reduces) {
         std::deque<BoardMessage*>& messages = queue(from, rank);
-        wait(lock, rank, from, NotEmpty{messages});
+        wait(lock, rank, from);
         if (!failure_.empty()) return;
         BoardMessage& message = *messages.front();
         const Step<NoStream>& sent = message.step;

@@ -87,6 +87,7 @@ std::int64_t slots_or_none(const L& layout, int rank) {
 // part in a sort.
 template <Layout From, Layout To>
 [[nodiscard]] ExchangePlan relayout(const From& from, const To& to, int rank) {
+    static_assert(is_bijective<From> && is_bijective<To>, "relayout needs layouts that hold every entry once");
     throw_if_bad(check(from));
     throw_if_bad(check(to));
     if (from.size() != to.size()) throw_if_bad(make_status(Kind::extent, 1, 0, from.size(), to.size()));

@@ -140,6 +140,7 @@ template <OffsetInteger Int>
                                                      bool causal) {
     const auto [begin, end] = detail::contiguous_shard(total, ranks, rank);
     throw_if_bad(check(cu_seqlens, total));
+    if (total == 0) return {{0, 0}, {0, 0}};  // no token: one empty document on every rank
     std::int64_t left = detail::first_at_least(cu_seqlens, begin);
     const std::int64_t right = detail::first_at_least(cu_seqlens, end);
     if (left > 0 && cu_seqlens[left] != begin) --left;

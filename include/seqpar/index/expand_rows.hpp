@@ -20,42 +20,56 @@ struct ExpandJob {
     Line<std::int32_t> rows;
     Line<std::int32_t> banks;
     Line<std::int64_t> sources;
+    std::int64_t length = 0;  // of the outputs
 
-    std::int64_t total() const { return tokens.total(); }
+    SEQPAR_HD std::int64_t total() const { return tokens.total(); }
     void count(std::int64_t first, std::int64_t last, NextRows& next) const { tokens.count(first, last, next); }
 
     // Where a token begins that has next.bank[b] placeholders of each bank before it.
-    std::int64_t place(std::int64_t token, const NextRows& next) const {
+    SEQPAR_HD std::int64_t place(std::int64_t token, const NextRows& next) const {
         for (int b = 0; b < max_banks; ++b) {
-            if (items[b].count() > 0) token += items[b][next.bank[b]] - next.bank[b];
+            if (items[b].count() > 0) token += item_begin(b, next.bank[b]) - next.bank[b];
         }
         return token;
     }
 
-    void write(std::int64_t first, std::int64_t last, NextRows& next) const {
+    SEQPAR_HD void write(std::int64_t first, std::int64_t last, NextRows& next) const {
         std::int64_t at = place(first, next);
-        Id buffer[1];
+        if (at < 0) return;  // only illegal items
         for (std::int64_t token = first; token < last; ++token) {
             const Piece piece = piece_at(token, token + 1, tokens.length(), 1);
             const Id id = entry(tokens.reader.stream.ids, piece.sample, piece.first);
-            const int rule = tokens.rules.find(*tokens.reader.read(piece, buffer));
-            if (rule < 0) {
+            const int bank = tokens.bank_at(token);
+            const std::int64_t item = bank < 0 ? 0 : next.bank[bank]++;
+            if (bank < 0) {
                 put(at++, id, -1, -1, token);
-                continue;
-            }
-            const std::int32_t bank = tokens.rules.banks[rule];
-            const std::int64_t item = next.bank[bank]++;
-            if (items[bank].count() == 0) {
+            } else if (items[bank].count() == 0) {
                 put(at++, id, first_row[bank] + item, bank, token);
-                continue;
+            } else {
+                const std::int64_t end = item_begin(bank, item + 1);
+                for (std::int64_t row = item_begin(bank, item); row < end && at < length; ++row)
+                    put(at++, id, first_row[bank] + row, bank, -1);
             }
-            for (std::int64_t row = items[bank][item]; row < items[bank][item + 1]; ++row)
-                put(at++, id, first_row[bank] + row, bank, -1);
         }
     }
 
+    // Whether a bank has as many placeholders as items, of all that there are, and whether its rows fit int32.
+    SEQPAR_HD Status check_count(const NextRows& all, int b) const {
+        return items[b].count() > 0 && all.bank[b] != items[b].documents()
+                   ? make_status(Kind::row_count, b, total(), items[b].documents(), all.bank[b])
+                   : Status{};
+    }
+    SEQPAR_HD Status check_last_row(const NextRows& all, int b) const {
+        const std::int64_t end = items[b].count() > 0 ? items[b].last() : all.bank[b];
+        return check_fits<std::int32_t>(first_row[b] + end - 1, b);
+    }
+
 private:
-    void put(std::int64_t at, Id id, std::int64_t row, std::int32_t bank, std::int64_t source) const {
+    SEQPAR_HD std::int64_t item_begin(int bank, std::int64_t item) const {
+        return items[bank][item < items[bank].count() ? item : items[bank].documents()];
+    }
+    SEQPAR_HD void put(std::int64_t at, Id id, std::int64_t row, std::int32_t bank, std::int64_t source) const {
+        if (at >= length) return;  // on a device, where the counts are not known before
         ids[at] = id;
         rows[at] = static_cast<std::int32_t>(row);
         if (banks.data != nullptr) banks[at] = bank;
@@ -74,7 +88,7 @@ Line<T> line_or_none(X& x) {
 
 template <class V, class M>
 auto expand_job(const MaskedIds<V, M>& stream, const PlaceholderRules& rules, std::span<const BankInfo> info) {
-    ExpandJob<V, M> job{row_job(stream, rules, NoArray{}, NoArray{}), {}, {}, {}, {}, {}, {}};
+    ExpandJob<V, M> job{row_job(stream, rules, NoArray{}, NoArray{}), {}, {}, {}, {}, {}, {}, 0};
     for (int b = 0; b < rules.banks(); ++b) {
         if (static_cast<std::size_t>(b) < info.size()) job.items[b] = info[static_cast<std::size_t>(b)].items;
         job.first_row[b] = rules.first_row(b);
@@ -100,68 +114,76 @@ Status check_lengths(std::int64_t length, int array, const Outs&... outs) {
 // Whether there are as many placeholders as items. `next` gets the placeholders of each bank.
 template <class Job>
 Status check_item_count(const Job& job, const PlaceholderRules& rules, NextRows& next) {
-    if (const Status status = check_rules<typename Job::Id>(rules, false); !status.ok()) return status;
     job.count(0, job.total(), next);
     for (int b = 0; b < rules.banks(); ++b) {
         const Offsets<std::int64_t>& items = job.items[b];
         if (items.count() == 0) continue;
         if (const Status status = check(items, items.last(), b); !status.ok()) return status;
-        if (next.bank[b] != items.documents())
-            return make_status(Kind::row_count, b, job.total(), items.documents(), next.bank[b]);
+        if (const Status status = job.check_count(next, b); !status.ok()) return status;
     }
     return {};
+}
+
+// What expand_rows(…) asks for. A host reads the tokens, to know how long the outputs have to be.
+template <class D, class Ids, class OutIds, class Rows, class Banks, class Sources>
+Status check_expand_rows(Ids&& ids, const PlaceholderRules& rules, std::span<const BankInfo> info, OutIds&& out_ids,
+                         Rows&& rows, Banks&& banks, Sources&& sources) {
+    const auto stream = stream_of(ids);
+    const auto job = expand_job(stream, rules, info);
+    const auto out_id_view = view(out_ids);
+    const auto row_view = view(rows);
+    const auto bank_view = view_or_none(banks);
+    const auto source_view = view_or_none(sources);
+    NextRows next;
+    std::int64_t length = out_id_view.extent(0);
+    Status status = check_rules<element_of<OutIds>>(rules, is_no_array<Banks>);
+    if (status.ok()) status = check_stream<D>(stream, 5);
+    if constexpr (is_host_exec<D>) {
+        if (status.ok()) status = check_item_count(job, rules, next);
+        if (status.ok()) length = job.place(job.total(), next);
+    }
+    if (status.ok()) status = check_lengths(length, 1, out_id_view, row_view, bank_view, source_view);
+    if (status.ok()) status = check_overlap(out_id_view, 1, stream.ids, stream.valid, row_view, bank_view, source_view);
+    if (status.ok()) status = check_overlap(row_view, 2, stream.ids, stream.valid, bank_view, source_view);
+    if (status.ok()) status = check_overlap(bank_view, 3, stream.ids, stream.valid, source_view);
+    if (status.ok()) status = check_overlap(source_view, 4, stream.ids, stream.valid);
+    for (int b = 0; b < rules.banks() && is_host_exec<D> && status.ok(); ++b)
+        status = job.check_last_row(next, b);
+    return status;
 }
 
 }  // namespace detail
 
 // Where documents lie after expand_rows: out[d] is the place of token cu_seqlens[d] of the stream, and so the last entry is the
-// length of the expanded stream. Shapes: out [documents + 1]. Errors: illegal offsets (of all tokens, sample by sample), items
-// and placeholders of unlike number (row_count). Reads tokens and offsets; host only.
-template <class Ids, OffsetArray R, IndexArray Out>
-    requires TokenStream<Ids>
-void expanded_offsets(Ids&& ids, const PlaceholderRules& rules, std::span<const BankInfo> info, R&& cu_seqlens,
-                      Out&& out) {
-    const auto job = detail::expand_job(detail::stream_of(ids), rules, info);
+// length of the expanded stream. Shapes: out [documents + 1]. Errors, before anything is written: illegal offsets (of all tokens,
+// sample by sample), items and placeholders of unlike number (row_count), shapes and overlap (Status::array: 0 ids, 1 out, 5 valid).
+// On the calling thread under every exec, which must be a host's. Synchronises: never. Allocates: never. Launches: none. Reads
+// offsets on: the host.
+template <class D, class Ids, OffsetArray R, IndexArray Out>
+    requires(detail::HostExec<D> && TokenStream<Ids>)
+void expanded_offsets(const detail::ExecBase<D>&, Ids&& ids, const PlaceholderRules& rules,
+                      std::span<const BankInfo> info, R&& cu_seqlens, Out&& out) {
+    const auto stream = detail::stream_of(ids);
+    const auto job = detail::expand_job(stream, rules, info);
     const auto documents = offsets(cu_seqlens);
     detail::NextRows all;
+    using Id = typename std::remove_const_t<decltype(job)>::Id;
+    throw_if_bad(detail::check_rules<Id>(rules, false));
+    throw_if_bad(detail::check_stream(stream, 5));
     throw_if_bad(detail::check_item_count(job, rules, all));
     throw_if_bad(check(documents, job.total()));
     throw_if_bad(detail::check_index_array(out, documents.count(), job.place(job.total(), all), 1));
+    throw_if_bad(detail::check_apart(out, documents, 1));
+    throw_if_bad(detail::check_overlap(view(out), 1, stream.ids, stream.valid));
+    for (int b = 0; b < rules.banks(); ++b)
+        throw_if_bad(detail::check_apart(out, job.items[b], 1));
+    if constexpr (std::is_same_v<D, detail::CheckOnly>) return;
     const auto to = detail::line(out);
     detail::NextRows next;
     for (std::int64_t d = 0; d < documents.count(); ++d) {
         if (d > 0) job.count(documents[d - 1], documents[d], next);
         to[d] = static_cast<element_of<Out>>(job.place(documents[d], next));
     }
-}
-
-// What expand_rows(…) would throw. Reads the tokens.
-template <class Ids, class OutIds, class Rows, class Banks = NoArray, class Sources = NoArray>
-    requires TokenStream<Ids>
-[[nodiscard]] Status check_expand_rows(Ids&& ids, const PlaceholderRules& rules, std::span<const BankInfo> info,
-                                       OutIds&& out_ids, Rows&& rows, Banks&& banks = Banks{},
-                                       Sources&& sources = Sources{}) {
-    const auto stream = detail::stream_of(ids);
-    const auto job = detail::expand_job(stream, rules, info);
-    detail::NextRows next;
-    if (const Status status = detail::check_item_count(job, rules, next); !status.ok()) return status;
-    const std::int64_t length = job.place(job.total(), next);
-    const auto out_id_view = view(out_ids);
-    const auto row_view = view(rows);
-    const auto bank_view = detail::view_or_none(banks);
-    const auto source_view = detail::view_or_none(sources);
-    Status status = detail::check_rules<element_of<OutIds>>(rules, detail::is_no_array<Banks>);
-    if (status.ok()) status = detail::check_lengths(length, 1, out_id_view, row_view, bank_view, source_view);
-    if (status.ok())
-        status = detail::check_overlap(out_id_view, 1, stream.ids, stream.valid, row_view, bank_view, source_view);
-    if (status.ok()) status = detail::check_overlap(row_view, 2, stream.ids, stream.valid, bank_view, source_view);
-    if (status.ok()) status = detail::check_overlap(bank_view, 3, stream.ids, stream.valid, source_view);
-    if (status.ok()) status = detail::check_overlap(source_view, 4, stream.ids, stream.valid);
-    for (int b = 0; b < rules.banks() && status.ok(); ++b) {
-        const std::int64_t end = job.items[b].count() > 0 ? job.items[b].last() : next.bank[b];
-        status = detail::check_fits<std::int32_t>(rules.first_row(b) + end - 1, b);
-    }
-    return status;
 }
 
 // The stream that the decoder sees, where one placeholder stands for a whole item (LLaVA): in the place of the k-th placeholder
@@ -172,8 +194,10 @@ template <class Ids, class OutIds, class Rows, class Banks = NoArray, class Sour
 // the rows of an item, so that labels and masks follow by a gather whose fill is the ignore value (Indexed).
 // Labels must not be shifted before, but after. Cut the result where you like, and allow check_rows a surplus.
 // Errors, before anything is written: items and placeholders of unlike number (row_count: bank, items, placeholders), lengths and
-// overlap (Status::array: 0 ids, 1 out_ids, 2 rows, 3 banks, 4 sources), a row that int32 does not hold, several banks without `banks`.
-// The same result under every exec. Synchronises: never. Allocates: never. Launches: none on a host. Reads offsets on: exec's device.
+// overlap (Status::array: 0 ids, 1 out_ids, 2 rows, 3 banks, 4 sources, 5 valid), a row that int32 does not hold, several banks without `banks`.
+// The same result under every exec, where on a device counts, lengths and rows are only known, and reported, as it runs: no output is
+// written past its end. Synchronises: never. Allocates: never; scratch on CUDA: build_rows_scratch_bytes. Launches: on CUDA 2, one scan (none
+// for empty work). Reads offsets on: exec's device.
 template <class D, class Ids, class OutIds, class Rows, class Banks = NoArray, class Sources = NoArray>
     requires TokenStream<Ids>
 void expand_rows(const detail::ExecBase<D>& exec, Ids&& ids, const PlaceholderRules& rules,
@@ -183,9 +207,9 @@ void expand_rows(const detail::ExecBase<D>& exec, Ids&& ids, const PlaceholderRu
     static_assert(detail::RowArray<Rows, 1> && detail::BankArray<Banks, 1>, "rows and banks are int32 [S']");
     static_assert(detail::CountArray<Sources>, "sources are int64 [S']");
     static_assert(IndexArray<OutIds> && std::same_as<element_of<OutIds>, Id>, "out_ids has the type of ids");
-    if constexpr (detail::is_host_exec<D>)
-        throw_if_bad(check_expand_rows(ids, rules, info, out_ids, rows, banks, sources));
+    throw_if_bad(detail::check_expand_rows<D>(ids, rules, info, out_ids, rows, banks, sources));
     auto job = detail::expand_job(detail::stream_of(ids), rules, info);
+    job.length = view(out_ids).extent(0);
     job.ids = detail::line(out_ids);
     job.rows = detail::line(rows);
     job.banks = detail::line_or_none<std::int32_t>(banks);
@@ -194,7 +218,7 @@ void expand_rows(const detail::ExecBase<D>& exec, Ids&& ids, const PlaceholderRu
     PlaceholderRules plain;
     for (int i = 0; i < rules.count(); ++i)
         plain = plain.with(rules[i].placeholder, rules[i].bank);
-    detail::run_rows(detail::Dispatch{}, thrust::detail::derived_cast(exec), job, plain, no_array);
+    run_rows(detail::Dispatch{}, thrust::detail::derived_cast(exec), job, plain, no_array);
 }
 
 }  // namespace seqpar

@@ -8,13 +8,26 @@ namespace seqpar {
 
 namespace detail {
 
-// Entry `source` gets the number of its slot, where the slots of rank 0 come first, then those of rank 1, ….
-template <Layout L, class T>
-struct RestoreWork {
+// The slots of rank 0, then those of rank 1, …, numbered through: out[number] is the slot's source, -1 for a pad slot, or with
+// `restores` out[source] the slot's number.
+template <bool restores, Layout L, class T>
+struct JoinedWork {
     L layout;
     std::int64_t total;  // slots of all ranks
     Line<T> out;
 
+    SEQPAR_HD constexpr void operator()(std::int64_t number) const {
+        std::int64_t slot = number;
+        int rank = 0;
+        for (; rank + 1 < layout.ranks() && slot >= layout.slots(rank); ++rank)
+            slot -= layout.slots(rank);
+        const std::int64_t source = layout.source(layout.position(rank, slot));
+        if constexpr (!restores) {
+            out[number] = static_cast<T>(source);
+        } else if (source >= 0 && source < layout.source_size()) {
+            out[source] = static_cast<T>(number);
+        }
+    }
     SEQPAR_HD constexpr void operator()(std::int64_t first, std::int64_t last) const {
         std::int64_t begin = 0;  // of the rank's slots
         for (int rank = 0; rank < layout.ranks() && begin < last; ++rank) {
@@ -27,30 +40,36 @@ struct RestoreWork {
 
     SEQPAR_HD constexpr void write(int rank, std::int64_t begin, std::int64_t first, std::int64_t last) const {
         auto cursor = source_runs(layout, rank, first, last);
-        Run run;
-        while (cursor.next(run)) {
-            if (is_padded<L> && run.position < 0) continue;
-            write_count(out, run.position, run.length, begin + run.slot);
+        if constexpr (!restores) {
+            write_sources(cursor, Line<T>{out.data + begin * out.stride, out.stride});
+        } else {
+            Run run;
+            while (cursor.next(run)) {
+                if (is_padded<L> && run.position < 0) continue;
+                write_count(out, run.position, run.length, begin + run.slot);
+            }
         }
     }
 };
+
+template <bool restores, class D, Layout L, IndexArray Out>
+void write_joined(const ExecBase<D>& exec, const L& layout, Out& out) {
+    throw_if_bad(check_for<D>(layout));
+    const std::int64_t slots = layout.size();
+    const std::int64_t sources = layout.source_size();
+    throw_if_bad(check_index_array(out, restores ? sources : slots, (restores ? slots : sources) - 1));
+    run_index_work(Dispatch{}, thrust::detail::derived_cast(exec),
+                   JoinedWork<restores, L, element_of<Out>>{layout, slots, line(out)});
+}
 
 }  // namespace detail
 
 // The entries of the whole (unpadded) array that the ranks hold, in slot order, joined in order of rank (ranks may differ in
 // slots): gathered[k] = whole[out[k]]; -1 for a pad slot, which is no entry of anything. For one rank: sources(…). Shape: out
-// [size()], int32 or int64. Errors and contract line: as positions; launches one a rank.
+// [size()], int32 or int64. Errors and contract line: as positions.
 template <class D, Layout L, IndexArray Out>
 void gather_index(const detail::ExecBase<D>& exec, const L& layout, Out&& out) {
-    if constexpr (detail::is_host_exec<D>) {
-        throw_if_bad(check(layout));
-        throw_if_bad(detail::check_index_array(out, layout.size(), layout.source_size() - 1));
-    }
-    std::int64_t begin = 0;
-    for (int rank = 0; rank < layout.ranks(); ++rank) {
-        detail::write_slots<true>(exec, layout, rank, begin, out);
-        begin += layout.slots(rank);
-    }
+    detail::write_joined<false>(exec, layout, out);
 }
 
 // Where each entry of the whole (unpadded) array lies in the shards joined in order of rank, as an all-gather along the
@@ -60,12 +79,8 @@ void gather_index(const detail::ExecBase<D>& exec, const L& layout, Out&& out) {
 // contract line: as positions, where the numbers go up to size().
 template <class D, Layout L, IndexArray Out>
 void restore_index(const detail::ExecBase<D>& exec, const L& layout, Out&& out) {
-    if constexpr (detail::is_host_exec<D>) {
-        throw_if_bad(check(layout));
-        throw_if_bad(detail::check_index_array(out, layout.source_size(), layout.size() - 1));
-    }
-    detail::run_index_work(detail::Dispatch{}, thrust::detail::derived_cast(exec),
-                           detail::RestoreWork<L, element_of<Out>>{layout, layout.size(), detail::line(out)});
+    static_assert(is_bijective<L>, "restore_index needs a layout that holds every entry once");
+    detail::write_joined<true>(exec, layout, out);
 }
 
 }  // namespace seqpar

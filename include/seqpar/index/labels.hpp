@@ -32,7 +32,9 @@ struct ShiftWork {
     Edge edge;
     std::int64_t total;  // tokens
 
-    void operator()(std::int64_t first, std::int64_t last) const {
+    SEQPAR_HD std::int64_t offset_count() const { return documents.count(); }
+    SEQPAR_HD Status check_offset(std::int64_t i) const { return detail::check_offset(documents, length_of(in), i); }
+    SEQPAR_HD void operator()(std::int64_t first, std::int64_t last) const {
         while (first < last) {
             const Piece piece = piece_at(first, last, length_of(in), last);
             write(piece.sample, piece.first, piece.first + piece.count);
@@ -41,11 +43,12 @@ struct ShiftWork {
     }
 
 private:
-    void write(std::int64_t sample, std::int64_t first, std::int64_t last) const {
+    SEQPAR_HD void write(std::int64_t sample, std::int64_t first, std::int64_t last) const {
         const Line<T> to = sample_line(out, sample);
         DocumentCursor<Documents> cursor(documents, first, last);
         Stretch s;
         while (cursor.next(s)) {
+            if (s.end > length_of(in)) s.end = length_of(in);  // only illegal offsets
             // t has a label where t + by lies in the document as well; |by| is at most the length of the sequence.
             const std::int64_t begin = clamp(s.begin - (by < 0 ? by : 0), s);
             const std::int64_t end = by > 0 ? clamp(s.end - by, s) : s.last;
@@ -56,8 +59,8 @@ private:
         }
     }
     // Entries [first, last) of a document, none of which has its label in it.
-    void past_end(const Line<T>& to, std::int64_t sample, std::int64_t first, std::int64_t last,
-                  const Stretch& s) const {
+    SEQPAR_HD void past_end(const Line<T>& to, std::int64_t sample, std::int64_t first, std::int64_t last,
+                            const Stretch& s) const {
         if constexpr (!std::same_as<Edge, DocumentEnd>) {
             write_value(to, first, last - first, edge);
         } else {
@@ -72,16 +75,15 @@ private:
             }
         }
     }
-    static std::int64_t clamp(std::int64_t value, const Stretch& s) {
+    SEQPAR_HD static std::int64_t clamp(std::int64_t value, const Stretch& s) {
         return value < s.first ? s.first : value > s.last ? s.last : value;
     }
-    void copy(const Line<T>& to, std::int64_t sample, std::int64_t first, std::int64_t last) const {
+    SEQPAR_HD void copy(const Line<T>& to, std::int64_t sample, std::int64_t first, std::int64_t last) const {
         if constexpr (StridedTensor<In> && std::is_same_v<typename In::value_type, T>) {
             const auto from = sample_line(in, sample);
-            if (to.stride == 1 && from.stride == 1) {
-                if (first < last)
-                    std::memcpy(to.data + first, from.data + first + by,
-                                static_cast<std::size_t>(last - first) * sizeof(T));
+            if (to.stride == 1 && from.stride == 1 && last - first > 1) {
+                std::memcpy(to.data + first, from.data + first + by,
+                            static_cast<std::size_t>(last - first) * sizeof(T));
                 return;
             }
         }
@@ -104,10 +106,9 @@ template <class D, class Documents, class X, class F, class Y>
 void shift(const ExecBase<D>& exec, const Documents& documents, X& x, std::int64_t by, const F& ignore, Y& y) {
     const auto in = view(x);
     const auto out = view(y);
-    if constexpr (is_host_exec<D>) {
-        throw_if_bad(check_same_shape(in, out, 1));
-        throw_if_bad(check_overlap(out, 1, in));
-    }
+    throw_if_bad(check_view<D>(in));
+    throw_if_bad(check_same_shape(in, out, 1));
+    throw_if_bad(check_overlap(out, 1, in));
     const auto edge = edge_of<element_of<Y>>(ignore);
     const std::int64_t length = length_of(in);
     const std::int64_t bounded = by > length ? length : by < -length ? -length : by;
@@ -143,16 +144,14 @@ concept ShiftableTo = Tensor<In> && WritableTensor<Out> && requires {
 // `ignore` has no default; trainers that have no such value give a DocumentEnd in its place (and those that shift across
 // documents give no offsets). Errors, before anything is written: illegal offsets, another shape of `out`, an `ignore`
 // that does not convert exactly, overlap (not in place). Status::array: 0 is `in` and the offsets, 1 `out`.
-// Synchronises: never. Allocates: never. Launches: none on a host. Reads offsets on: exec's device.
+// Synchronises: never. Allocates: never. Launches: on CUDA 1, none for empty work. Reads offsets on: exec's device.
 template <class D, class In, BorrowedOffsets R, class F, class Out>
     requires ShiftableTo<In, Out>
 void shift_labels(const detail::ExecBase<D>& exec, In&& in, R&& cu_seqlens, std::int64_t by, const F& ignore,
                   Out&& out) {
     const auto documents = offsets(std::forward<R>(cu_seqlens));
-    if constexpr (detail::is_host_exec<D>) {
-        throw_if_bad(check(documents, detail::length_of(view(in))));
-        throw_if_bad(detail::check_apart(out, documents, 1));
-    }
+    throw_if_bad(detail::check_for<D>(documents, detail::length_of(view(in))));
+    throw_if_bad(detail::check_apart(out, documents, 1));
     detail::shift(exec, documents, in, by, ignore, out);
 }
 
@@ -170,6 +169,7 @@ template <Tensor X>
     requires(axes_of<X> == 1 || axes_of<X> == 2)
 [[nodiscard]] std::int64_t count_targets(X&& labels, const element_of<X>& ignore) {
     const auto from = view(labels);
+    throw_if_bad(detail::check_view(from));
     std::int64_t count = 0;
     for (std::int64_t sample = 0; sample < detail::samples_of(from); ++sample) {
         for (std::int64_t i = 0; i < detail::length_of(from); ++i)

@@ -11,41 +11,40 @@ namespace seqpar {
 
 namespace detail {
 
-// The position of slot t, or by_source its source (pad slots get -1), is written to out[offset + t].
+// out[t] = the position of each run's slots, -1 where a run is of pad slots.
+template <class Cursor, class T>
+SEQPAR_HD constexpr void write_sources(Cursor cursor, const Line<T>& out) {
+    Run run;
+    while (cursor.next(run)) {
+        if (run.position < 0) {
+            write_value(out, run.slot, run.length, T{-1});
+        } else {
+            write_count(out, run.slot, run.length, run.position);
+        }
+    }
+}
+
+// The position of slot t, or by_source its source (pad slots get -1), is written to out[t].
 template <bool by_source, Layout L, class T>
 struct SlotWork {
     L layout;
     int rank;
     std::int64_t total;  // slots
-    std::int64_t offset;
     Line<T> out;
+
+    SEQPAR_HD constexpr void operator()(std::int64_t slot) const {
+        const std::int64_t position = layout.position(rank, slot);
+        out[slot] = static_cast<T>(by_source ? layout.source(position) : position);
+    }
 
     SEQPAR_HD constexpr void operator()(std::int64_t first, std::int64_t last) const {
         if constexpr (by_source) {
-            write(source_runs(layout, rank, first, last));
+            write_sources(source_runs(layout, rank, first, last), out);
         } else {
-            write(seqpar::runs(layout, rank, first, last));
-        }
-    }
-    template <class Cursor>
-    SEQPAR_HD constexpr void write(Cursor cursor) const {
-        Run run;
-        while (cursor.next(run)) {
-            if (by_source && is_padded<L> && run.position < 0) {
-                write_value(out, offset + run.slot, run.length, T{-1});
-            } else {
-                write_count(out, offset + run.slot, run.length, run.position);
-            }
+            write_sources(seqpar::runs(layout, rank, first, last), out);
         }
     }
 };
-
-// All slots of `rank` at once.
-template <bool by_source, class D, Layout L, IndexArray Out>
-void write_slots(const ExecBase<D>& exec, const L& layout, int rank, std::int64_t offset, Out& out) {
-    run_index_work(Dispatch{}, thrust::detail::derived_cast(exec),
-                   SlotWork<by_source, L, element_of<Out>>{layout, rank, layout.slots(rank), offset, line(out)});
-}
 
 // Entry p of document [begin, end) gets p - begin. What comes after the last document is a tail, see
 // document_positions.
@@ -53,9 +52,15 @@ template <class Documents, class T>
 struct DocumentPositionWork {
     Documents documents;
     Tail tail;
+    bool with_tail;      // whether there may be one
     std::int64_t total;  // positions
     Line<T> out;
 
+    SEQPAR_HD constexpr std::int64_t offset_count() const { return documents.count(); }
+    SEQPAR_HD constexpr Status check_offset(std::int64_t i) const {
+        const Status status = detail::check_offset(documents, total, i);
+        return with_tail ? allow_tail(status, total) : status;
+    }
     SEQPAR_HD constexpr void operator()(std::int64_t first, std::int64_t last) const {
         const std::int64_t end = documents[documents.documents()];
         DocumentCursor<Documents> cursor(documents, first, last < end ? last : end);
@@ -76,24 +81,29 @@ struct DocumentPositionWork {
 };
 
 // What every operation that writes an entry for each slot of `rank` asks for; `greatest` is the greatest entry.
-template <Layout L, IndexArray Out>
+template <class D, Layout L, IndexArray Out>
 void require_slots(const L& layout, int rank, Out& out, std::int64_t greatest) {
-    throw_if_bad(check(layout));
+    throw_if_bad(check_for<D>(layout));
     throw_if_bad(check_rank(layout, rank));
     throw_if_bad(check_index_array(out, layout.slots(rank), greatest));
 }
 
-template <class D, class R, class Out>
-void write_document_positions(const ExecBase<D>& exec, R&& cu_seqlens, Tail tail, Out& out) {
-    const auto documents = offsets(std::forward<R>(cu_seqlens));
-    const std::int64_t length = view(out).extent(0);
-    if constexpr (is_host_exec<D>) {
-        throw_if_bad(check_apart(out, documents));
-        throw_if_bad(check_index_array(out, length, length - 1));
-    }
+template <bool by_source, class D, Layout L, IndexArray Out>
+void write_slots(const ExecBase<D>& exec, const L& layout, int rank, Out& out) {
+    require_slots<D>(layout, rank, out, (by_source ? layout.source_size() : layout.size()) - 1);
     run_index_work(Dispatch{}, thrust::detail::derived_cast(exec),
-                   DocumentPositionWork<std::remove_const_t<decltype(documents)>, element_of<Out>>{documents, tail,
-                                                                                                   length, line(out)});
+                   SlotWork<by_source, L, element_of<Out>>{layout, rank, layout.slots(rank), line(out)});
+}
+
+template <class D, OffsetInteger Int, class Out>
+void write_document_positions(const ExecBase<D>& exec, Offsets<Int> documents, Tail tail, bool with_tail, Out& out) {
+    const std::int64_t length = view(out).extent(0);
+    const Status status = check_for<D>(documents, length);
+    throw_if_bad(with_tail ? allow_tail(status, length) : status);
+    throw_if_bad(check_apart(out, documents));
+    throw_if_bad(check_index_array(out, length, length - 1));
+    run_index_work(Dispatch{}, thrust::detail::derived_cast(exec),
+                   DocumentPositionWork<Offsets<Int>, element_of<Out>>{documents, tail, with_tail, length, line(out)});
 }
 
 }  // namespace detail
@@ -101,39 +111,34 @@ void write_document_positions(const ExecBase<D>& exec, R&& cu_seqlens, Tail tail
 // out[t] = layout.position(rank, t): what `rank` holds, by position on the padded sequence axis.
 // Shape: out [slots(rank)], int32 or int64. Errors, before anything is written: an illegal layout, a rank outside the
 // group, another length of `out`, positions that do not fit its type (any position of the sequence, so all ranks
-// agree). Synchronises: never. Allocates: never. Launches: none on a host. Reads offsets on: exec's device.
+// agree). Synchronises: never. Allocates: never. Launches: on CUDA 1, none for empty work. Reads offsets on: exec's device.
 template <class D, Layout L, IndexArray Out>
 void positions(const detail::ExecBase<D>& exec, const L& layout, int rank, Out&& out) {
-    if constexpr (detail::is_host_exec<D>) detail::require_slots(layout, rank, out, layout.size() - 1);
-    detail::write_slots<false>(exec, layout, rank, 0, out);
+    detail::write_slots<false>(exec, layout, rank, out);
 }
 
 // out[t] = layout.source(layout.position(rank, t)): what `rank` holds, by index in the unpadded array, so that
 // shard[t] = whole[out[t]]; -1 for a pad slot. Shape, errors and contract line: as positions.
 template <class D, Layout L, IndexArray Out>
 void sources(const detail::ExecBase<D>& exec, const L& layout, int rank, Out&& out) {
-    if constexpr (detail::is_host_exec<D>) detail::require_slots(layout, rank, out, layout.source_size() - 1);
-    detail::write_slots<true>(exec, layout, rank, 0, out);
+    detail::write_slots<true>(exec, layout, rank, out);
 }
 
 // out[p] = p - cu_seqlens[document of p]: positions counted from 0 inside each document, over the whole sequence.
 // Shape: out [S], int32 or int64; cu_seqlens [documents + 1], and its last entry is S. Pads inside a document count on:
 // for pads with position 0 number the unpadded sequence and shard that with fill 0. Errors, before anything is written:
-// illegal offsets, numbers that do not fit, overlap. Synchronises: never. Allocates: never. Launches: none on a host.
-// Reads offsets on: exec's device.
+// illegal offsets, numbers that do not fit, overlap. Synchronises: never. Allocates: never. Launches: on CUDA 1, none for empty
+// work. Reads offsets on: exec's device.
 template <class D, BorrowedOffsets R, IndexArray Out>
 void document_positions(const detail::ExecBase<D>& exec, R&& cu_seqlens, Out&& out) {
-    if constexpr (detail::is_host_exec<D>) throw_if_bad(check(offsets(cu_seqlens), view(out).extent(0)));
-    detail::write_document_positions(exec, std::forward<R>(cu_seqlens), Tail::nobody, out);
+    detail::write_document_positions(exec, offsets(std::forward<R>(cu_seqlens)), Tail::nobody, false, out);
 }
 
 // The same where the offsets may end before the sequence does. The tail after them counts on from the last document
 // that is not empty (Tail::last_document), from 0 (Tail::own_document), or has position 0 throughout (Tail::nobody).
 template <class D, BorrowedOffsets R, IndexArray Out>
 void document_positions(const detail::ExecBase<D>& exec, R&& cu_seqlens, Tail tail, Out&& out) {
-    if constexpr (detail::is_host_exec<D>)
-        throw_if_bad(detail::check_with_tail(offsets(cu_seqlens), view(out).extent(0)));
-    detail::write_document_positions(exec, std::forward<R>(cu_seqlens), tail, out);
+    detail::write_document_positions(exec, offsets(std::forward<R>(cu_seqlens)), tail, true, out);
 }
 
 }  // namespace seqpar

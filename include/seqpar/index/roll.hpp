@@ -19,25 +19,33 @@ struct RollWork {
     std::int64_t total;  // slots
     Line<T> out;
 
+    SEQPAR_HD constexpr std::int64_t offset_count() const { return documents.count(); }
+    SEQPAR_HD constexpr Status check_offset(std::int64_t i) const {
+        return allow_tail(detail::check_offset(documents, layout.size(), i), layout.size());
+    }
+    SEQPAR_HD constexpr void operator()(std::int64_t slot) const { write({layout.position(rank, slot), slot, 1}); }
     SEQPAR_HD constexpr void operator()(std::int64_t first, std::int64_t last) const {
-        const std::int64_t end = documents[documents.documents()];
         auto cursor = seqpar::runs(layout, rank, first, last);
         Run run;
-        while (cursor.next(run)) {
-            const std::int64_t run_end = run.position + run.length;
-            const std::int64_t to_slot = run.slot - run.position;
-            DocumentCursor<Documents> inside(documents, run.position, run_end < end ? run_end : end);
-            Stretch s{run.position, run.position, 0, 0};
-            while (inside.next(s)) {
-                const std::int64_t length = s.end - s.begin;
-                const std::int64_t begin = clamp(by > 0 ? s.begin + by : s.first, s);
-                const std::int64_t mid = by < 0 ? clamp(s.end + by, s) : s.last;
-                write_none(to_slot, s.first, begin, length);
-                write_count(out, to_slot + begin, mid - begin, begin - by);
-                write_none(to_slot, mid, s.last, -length);
-            }
-            write_value(out, to_slot + s.last, run_end - s.last, T{-1});
+        while (cursor.next(run))
+            write(run);
+    }
+
+    SEQPAR_HD constexpr void write(const Run& run) const {
+        const std::int64_t end = documents[documents.documents()];
+        const std::int64_t run_end = run.position + run.length;
+        const std::int64_t to_slot = run.slot - run.position;
+        DocumentCursor<Documents> inside(documents, run.position, run_end < end ? run_end : end);
+        Stretch s{run.position, run.position, 0, 0};
+        while (inside.next(s)) {
+            const std::int64_t length = s.end - s.begin;
+            const std::int64_t begin = clamp(by > 0 ? s.begin + by : s.first, s);
+            const std::int64_t mid = by < 0 ? clamp(s.end + by, s) : s.last;
+            write_none(to_slot, s.first, begin, length);
+            write_count(out, to_slot + begin, mid - begin, begin - by);
+            write_none(to_slot, mid, s.last, -length);
         }
+        write_value(out, to_slot + s.last, run_end - s.last, T{-1});
     }
     // Positions [first, last), which get none; if it wraps, those `turn` further.
     SEQPAR_HD constexpr void write_none(std::int64_t to_slot, std::int64_t first, std::int64_t last,
@@ -55,7 +63,7 @@ struct RollWork {
 
 template <bool wraps, class D, Layout L, class Documents, IndexArray Out>
 void roll(const ExecBase<D>& exec, const L& layout, int rank, const Documents& documents, std::int64_t by, Out& out) {
-    if constexpr (is_host_exec<D>) require_slots(layout, rank, out, layout.size() - 1);
+    require_slots<D>(layout, rank, out, layout.size() - 1);
     const std::int64_t size = layout.size();
     const std::int64_t bounded = wraps ? by % (size < 1 ? 1 : size) : by > size ? size : by < -size ? -size : by;
     run_index_work(Dispatch{}, thrust::detail::derived_cast(exec),
@@ -70,17 +78,15 @@ void roll(const ExecBase<D>& exec, const L& layout, int rank, const Documents& d
 // Positions after the last offset belong to nobody and get -1. Positions are those of the padded axis. The move is
 // a gather of the whole array by this index, or on each rank an exchange of what its shard lacks. Shape: out
 // [slots(rank)], int32 or int64; cu_seqlens [documents + 1]. Source: docs/design.md; Megatron-Core's roll_tensor.
-// Errors: those of positions, illegal offsets, overlap. Synchronises: never. Allocates: never. Launches: none on a host.
-// Reads offsets on: exec's device.
+// Errors: those of positions, illegal offsets, overlap. Synchronises: never. Allocates: never. Launches: on CUDA 1, none for empty
+// work. Reads offsets on: exec's device.
 template <class D, Layout L, BorrowedOffsets R, IndexArray Out>
 void roll_index(const detail::ExecBase<D>& exec, const L& layout, int rank, R&& cu_seqlens, std::int64_t by,
                 Out&& out) {
     const auto documents = offsets(std::forward<R>(cu_seqlens));
-    if constexpr (detail::is_host_exec<D>) {
-        throw_if_bad(check(layout));
-        throw_if_bad(detail::check_with_tail(documents, layout.size()));
-        throw_if_bad(detail::check_apart(out, documents));
-    }
+    throw_if_bad(detail::check_for<D>(layout));
+    throw_if_bad(detail::allow_tail(detail::check_for<D>(documents, layout.size()), layout.size()));
+    throw_if_bad(detail::check_apart(out, documents));
     detail::roll<false>(exec, layout, rank, documents, by, out);
 }
 

@@ -122,6 +122,16 @@ constexpr auto stream_of(X& x) {
         return MaskedIds<view_of<X>, NoArray>{view(x), {}};
     }
 }
+// Whether ids and their mask, array `array`, go together and can be read.
+template <class D = CheckOnly, class V, class M>
+Status check_stream(const MaskedIds<V, M>& stream, int array = 3) {
+    Status status = check_view<D>(stream.ids);
+    if constexpr (!std::is_same_v<M, NoArray>) {
+        if (status.ok()) status = check_same_shape(stream.ids, stream.valid, array);
+        if (status.ok()) status = check_view<D>(stream.valid);
+    }
+    return status;
+}
 template <class X>
 using stream_type = decltype(stream_of(std::declval<std::remove_reference_t<X>&>()));
 template <class X>
@@ -180,6 +190,20 @@ struct RowJob {
 
     SEQPAR_HD std::int64_t length() const { return length_of(reader.stream.ids); }
     SEQPAR_HD std::int64_t total() const { return samples_of(reader.stream.ids) * length(); }
+
+    // The bank of a token, -1 for text.
+    SEQPAR_HD int bank_at(std::int64_t token) const {
+        const Piece at = piece_at(token, token + 1, length(), 1);
+        if constexpr (!std::is_same_v<M, NoArray>) {
+            if (!static_cast<bool>(entry(reader.stream.valid, at.sample, at.first))) return -1;
+        }
+        // Every index known when it is compiled: otherwise each thread makes itself a copy of the rules in local memory.
+        const auto id = entry(reader.stream.ids, at.sample, at.first);
+        int bank = -1;
+        for (int rule = 0; rule < max_rules; ++rule)
+            bank = rule < rules.count && id == rules.ids[rule] ? rules.banks[rule] : bank;
+        return bank;
+    }
 
     // Tokens are numbered sample by sample.
     void count(std::int64_t first, std::int64_t last, NextRows& next) const {
@@ -270,6 +294,7 @@ void scan_stream(const D& exec, const Job& job, NextRows& next) {
 
 template <HostExec D, class Job, class Counts>
 void run_rows(Dispatch, const D& exec, const Job& job, const PlaceholderRules& rules, Counts& counts) {
+    if constexpr (std::is_same_v<D, CheckOnly>) return;
     NextRows next = first_rows(rules);
     scan_stream(exec, job, next);
     if constexpr (!is_no_array<Counts>) {
@@ -280,7 +305,7 @@ void run_rows(Dispatch, const D& exec, const Job& job, const PlaceholderRules& r
 }
 template <class D, class... Rest>
 void run_rows(Dispatch, const D&, const Rest&...) {
-    static_assert(is_host_exec<D>, "build_rows runs on the host only: this execution policy runs elsewhere");
+    static_assert(is_host_exec<D>, "no header included serves this execution policy: for CUDA include seqpar/cuda.hpp");
 }
 
 // Whether ids of type Id can be told by the rules, and rows of one array by bank.
@@ -343,12 +368,11 @@ Status check_row_range(const Job& job, NextRows next, int banks) {
     for (int bank = 0; bank < banks; ++bank)
         can = can || next.bank[bank] > most + 1 - job.total();
     if (!can) return {};
-    typename Job::Id buffer[1] = {};
     for (std::int64_t i = 0; i < job.total(); ++i) {
-        const int rule = job.rules.find(*job.reader.read(piece_at(i, i + 1, job.length(), 1), buffer));
-        if (rule < 0) continue;
-        const std::int64_t row = next.bank[job.rules.banks[rule]]++;
-        if (row > most) return make_status(Kind::value_lost, job.rules.banks[rule], i, most, row);
+        const int bank = job.bank_at(i);
+        if (bank < 0) continue;
+        const std::int64_t row = next.bank[bank]++;
+        if (row > most) return make_status(Kind::value_lost, bank, i, most, row);
     }
     return {};
 }
@@ -370,37 +394,36 @@ template <class Rows, class Ids, class Banks = NoArray, class Counts = NoArray>
 concept RowsOf = TokenStream<Ids> && detail::RowArray<Rows, detail::stream_axes<Ids>> &&
                  detail::BankArray<Banks, detail::stream_axes<Ids>> && detail::CountArray<Counts>;
 
-// What build_rows(…) would throw. One pass over the shapes; the tokens are read only where they are so many, or the
-// first rows so great, that a row could leave int32.
-template <class Ids, class Rows, class Banks = NoArray, class Counts = NoArray>
-    requires RowsOf<Rows, Ids, Banks, Counts>
-[[nodiscard]] Status check_build_rows(Ids&& ids, const PlaceholderRules& rules, Rows&& rows, Banks&& banks = Banks{},
-                                      Counts&& counts = Counts{}) {
-    const auto stream = detail::stream_of(ids);
+namespace detail {
+
+// What build_rows(…) asks for. One pass over the shapes; a host reads the tokens only where they are so many, or the first rows so
+// great, that a row could leave int32.
+template <class D, class Ids, class Rows, class Banks, class Counts>
+Status check_build_rows(Ids&& ids, const PlaceholderRules& rules, Rows&& rows, Banks&& banks, Counts&& counts) {
+    const auto stream = stream_of(ids);
     const auto row_view = view(rows);
-    const auto bank_view = detail::view_or_none(banks);
-    const auto count_view = detail::view_or_none(counts);
+    const auto bank_view = view_or_none(banks);
+    const auto count_view = view_or_none(counts);
     using Id = typename std::remove_cvref_t<decltype(stream.ids)>::value_type;
-    Status status = detail::check_rules<Id>(rules, detail::is_no_array<Banks>);
-    if (status.ok()) status = detail::check_same_shape(stream.ids, row_view, 1);
-    if constexpr (!detail::is_no_array<Banks>) {
-        if (status.ok()) status = detail::check_same_shape(stream.ids, bank_view, 2);
+    Status status = check_rules<Id>(rules, is_no_array<Banks>);
+    if (status.ok()) status = check_same_shape(stream.ids, row_view, 1);
+    if constexpr (!is_no_array<Banks>) {
+        if (status.ok()) status = check_same_shape(stream.ids, bank_view, 2);
     }
-    if constexpr (!detail::is_no_array<decltype(stream.valid)>) {
-        if (status.ok()) status = detail::check_same_shape(stream.ids, stream.valid, 3);
-    }
-    if constexpr (!detail::is_no_array<Counts>) {
+    if (status.ok()) status = check_stream<D>(stream);
+    if constexpr (!is_no_array<Counts>) {
         if (status.ok() && count_view.extent(0) != rules.banks()) {
             status = make_status(Kind::extent, 4, 0, rules.banks(), count_view.extent(0), 0);
         }
     }
-    if (status.ok()) status = detail::check_overlap(row_view, 1, stream.ids, bank_view, stream.valid, count_view);
-    if (status.ok()) status = detail::check_overlap(bank_view, 2, stream.ids, stream.valid, count_view);
-    if (status.ok()) status = detail::check_overlap(count_view, 4, stream.ids, stream.valid);
-    if (!status.ok()) return status;
-    return detail::check_row_range(detail::row_job(stream, rules, row_view, bank_view), detail::first_rows(rules),
-                                   rules.banks());
+    if (status.ok()) status = check_overlap(row_view, 1, stream.ids, bank_view, stream.valid, count_view);
+    if (status.ok()) status = check_overlap(bank_view, 2, stream.ids, stream.valid, count_view);
+    if (status.ok()) status = check_overlap(count_view, 4, stream.ids, stream.valid);
+    if (!status.ok() || !is_host_exec<D>) return status;
+    return check_row_range(row_job(stream, rules, row_view, bank_view), first_rows(rules), rules.banks());
 }
+
+}  // namespace detail
 
 // For each token of the unsplit stream the bank row that it wants: rows[…, t] = first row + the number of placeholders
 // of its bank before it, and -1 for text; banks[…, t] = its bank, -1 for text. Samples are numbered one after the
@@ -412,12 +435,13 @@ template <class Ids, class Rows, class Banks = NoArray, class Counts = NoArray>
 // rows, 2 banks, 3 valid, 4 counts), overlap, several banks without `banks`, a placeholder that the ids' type does not
 // hold, a row that int32 does not hold (there `array` is the bank and `index` the token). One pass under an exec of one
 // thread, else a count, a sum over at most 256 blocks and a pass: the same result under each. Synchronises: never.
-// Allocates: never. Launches: none on a host. Reads offsets on: none.
+// Allocates: never; scratch on CUDA: build_rows_scratch_bytes. Launches: on CUDA 2, one scan (none for empty work, but a memset of counts).
+// On a device rows that int32 does not hold become -1, and are reported. Reads offsets on: none.
 template <class D, class Ids, class Rows, class Banks = NoArray, class Counts = NoArray>
     requires RowsOf<Rows, Ids, Banks, Counts>
 void build_rows(const detail::ExecBase<D>& exec, Ids&& ids, const PlaceholderRules& rules, Rows&& rows,
                 Banks&& banks = Banks{}, Counts&& counts = Counts{}) {
-    if constexpr (detail::is_host_exec<D>) throw_if_bad(check_build_rows(ids, rules, rows, banks, counts));
+    throw_if_bad(detail::check_build_rows<D>(ids, rules, rows, banks, counts));
     const auto job = detail::row_job(detail::stream_of(ids), rules, view(rows), detail::view_or_none(banks));
     run_rows(detail::Dispatch{}, thrust::detail::derived_cast(exec), job, rules, counts);
 }

@@ -27,7 +27,8 @@ struct Run {
 };
 
 // A bijection between positions [0, size()) and (rank, slot) pairs. `source(position)` is the index in the unpadded array,
-// or -1 for a pad slot; an array's sequence axis has source_size() entries and its shard slots(rank).
+// or -1 for a pad slot; an array's sequence axis has source_size() entries and its shard slots(rank). Every index is the source
+// of one position, unless the layout says `bijective = false` (Indexed): such a layout can be read by, not put back together.
 // Arguments out of range are a precondition of every member: operations check them once, not once a token.
 template <class L>
 concept Layout = std::is_trivially_copyable_v<L> && std::is_default_constructible_v<L> &&
@@ -65,6 +66,12 @@ using layout_of = decltype(std::declval<const P&>()(std::int64_t{}, int{}));
 template <Layout L>
 inline constexpr bool is_padded = requires {
     requires L::padded;
+};
+
+// Whether every entry of the array is in one slot.
+template <Layout L>
+inline constexpr bool is_bijective = !requires {
+    requires !L::bijective;
 };
 
 // Whether `policy` can deal `length` positions out to `ranks` ranks.

@@ -7,12 +7,14 @@
 namespace seqpar {
 
 // One rank whose slot t has source index[t], or is a pad slot where that is -1. A move with it is
-// out[…, t, …] = in[…, index[t], …]. The index is borrowed and read where the layout is used; the adjoint (unshard) is defined
-// only where no entry is named twice.
+// out[…, t, …] = in[…, index[t], …]. The index is borrowed and read where the layout is used. The adjoint,
+// shard_adjoint, is defined only where no entry is named twice. unshard, restore_index, relayout and rows of local tokens need a
+// bijection and do not compile.
 template <OffsetInteger Int>
 class Indexed {
 public:
     static constexpr bool padded = true;
+    static constexpr bool bijective = false;
 
     Indexed() = default;
     SEQPAR_HD constexpr Indexed(Offsets<Int> index, std::int64_t source_size)
@@ -44,7 +46,7 @@ public:
     [[nodiscard]] SEQPAR_HD constexpr Status check() const {
         for (std::int64_t t = 0; t < size(); ++t) {
             if (index_[t] < -1 || index_[t] >= source_size_) {
-                return make_status(Kind::table, 0, t, source_size_ - 1, index_[t]);
+                return make_status(Kind::index_range, 0, t, source_size_ - 1, index_[t]);
             }
         }
         return {};

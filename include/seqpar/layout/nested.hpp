@@ -11,6 +11,7 @@ template <Layout L, LayoutPolicy P>
 class Nested {
 public:
     static constexpr bool padded = is_padded<L>;
+    static constexpr bool bijective = is_bijective<L>;
 
     Nested() = default;
     SEQPAR_HD constexpr Nested(L outer, P inner, int parts) : outer_(outer), parts_(parts), inner_(inner) {}

@@ -30,6 +30,8 @@ enum class Kind : unsigned char {
     axis_extent,        // the sequence axis has not the length that the layout calls for
     shard_count,        // not one shard a rank
     rank,               // a rank outside the group
+    index_range,        // an entry of an index array that names no token
+    plan,               // a plan that names no sample, or gives one to ranks that are no neighbours
     table,              // a table of runs that is no bijection
     offsets_order,      // an offset smaller than the one before it
     offsets_real,       // a document whose real length is longer than its padded one
@@ -41,6 +43,7 @@ enum class Kind : unsigned char {
     length,             // a negative length, or one that overflows
     policy,             // a parameter of a policy that makes no sense
     ranks,              // a group of no rank
+    agreement,          // ranks of one group that were given different offsets
     reduction,          // a sum of gradients that is not due, or done already
 };
 
@@ -80,6 +83,7 @@ static_assert(sizeof(Status) == 32);
 
 namespace detail {
 
+// A place that begins with '?' is told from 1 on only: at 0 it is the first, or there is none.
 struct KindText {
     const char* name;      // also the `kind` that programs print
     const char* what;      // the rule that was broken
@@ -93,7 +97,7 @@ constexpr KindText kind_text(Kind kind) {
     switch (kind) {
         case Kind::ok: return {"ok", "nothing is wrong", nullptr, nullptr, nullptr, ""};
         case Kind::value_lost:
-            return {"value_lost", "a value does not fit the type it is written in", "array", "position", nullptr,
+            return {"value_lost", "a value does not fit the type it is written in", "array", "?position", nullptr,
                     "at most "};
         case Kind::row_reused:
             return {"row_reused", "two tokens refer to one bank row",
@@ -116,27 +120,32 @@ constexpr KindText kind_text(Kind kind) {
         case Kind::rule_count:
             return {"rule_count", "there are too many placeholder rules", nullptr, nullptr, nullptr, "at most "};
         case Kind::overlap:
-            return {"overlap", "an output shares memory with an input", "array", nullptr, nullptr, "shared bytes "};
-        case Kind::read_only: return {"read_only", "an output is read-only", "array", nullptr, nullptr, ""};
+            return {"overlap", "an output shares memory with an input", "array", "?rank", nullptr, "shared bytes "};
+        case Kind::read_only: return {"read_only", "an output is read-only", "array", "?rank", nullptr, ""};
         case Kind::extent:
-            return {"extent", "an axis has another length than its partner", "array", nullptr, "axis", "length "};
-        case Kind::axes: return {"axes", "an array has another number of axes", "array", nullptr, nullptr, "axes "};
-        case Kind::element: return {"element", "an element has another size", "array", nullptr, nullptr, "bytes "};
+            return {"extent", "an axis has another length than its partner", "array", "?rank", "axis", "length "};
+        case Kind::axes: return {"axes", "an array has another number of axes", "array", "?rank", nullptr, "axes "};
+        case Kind::element: return {"element", "an element has another size", "array", "?rank", nullptr, "bytes "};
         case Kind::axis_extent:
-            return {"axis_extent", "the sequence axis does not fit the layout", "array", nullptr, "axis", "length "};
+            return {"axis_extent", "the sequence axis does not fit the layout", "array", "?rank", "axis", "length "};
         case Kind::shard_count:
             return {"shard_count", "there must be one shard a rank", nullptr, nullptr, nullptr, "shards "};
         case Kind::rank: return {"rank", "a rank is outside its group", nullptr, nullptr, nullptr, "a rank from 0 to "};
+        case Kind::index_range:
+            return {"index_range", "an index is outside the array that it reads", nullptr, "slot", nullptr, "at most "};
+        case Kind::plan:
+            return {"plan", "a sample of a plan is none, or its ranks are no neighbours", nullptr, "sample", "rank",
+                    ""};
         case Kind::table: return {"table", "a table of runs is no bijection", nullptr, "run", "rank", ""};
         case Kind::offsets_order:
-            return {"offsets_order", "cu_seqlens decreases", "array", "document", nullptr, "an offset of at least "};
+            return {"offsets_order", "cu_seqlens decreases", "array", "document", "?sample", "an offset of at least "};
         case Kind::offsets_real:
             return {"offsets_real", "a document is longer than its padded length", nullptr, "document", nullptr,
                     "at most "};
         case Kind::offsets_total:
-            return {"offsets_total", "the last entry of cu_seqlens is not the total", "array", nullptr, nullptr, ""};
+            return {"offsets_total", "the last entry of cu_seqlens is not the total", "array", nullptr, "?sample", ""};
         case Kind::offsets_first:
-            return {"offsets_first", "the first entry of cu_seqlens is not 0", "array", nullptr, nullptr, ""};
+            return {"offsets_first", "the first entry of cu_seqlens is not 0", "array", nullptr, "?sample", ""};
         case Kind::offsets_count:
             return {"offsets_count", "cu_seqlens has a wrong number of entries", "array", nullptr, nullptr, "entries "};
         case Kind::document_multiple:
@@ -150,10 +159,12 @@ constexpr KindText kind_text(Kind kind) {
             return {"multiple",      "the length is not what the layout can deal out", nullptr, nullptr, nullptr,
                     "a multiple of "};
         case Kind::length:
-            return {"length", "a length is negative or overflows", nullptr, nullptr, nullptr, "at least "};
+            return {"length", "a length is negative or overflows", "?array", "?entry", nullptr, "at least "};
         case Kind::policy:
-            return {"policy", "a parameter of a policy makes no sense", nullptr, nullptr, nullptr, "at least "};
-        case Kind::ranks: return {"ranks", "too few ranks", nullptr, nullptr, nullptr, "at least "};
+            return {"policy", "a parameter of a policy makes no sense", nullptr, "?entry", nullptr, "at least "};
+        case Kind::ranks: return {"ranks", "too few ranks", nullptr, "?sample", nullptr, "at least "};
+        case Kind::agreement:
+            return {"agreement", "ranks of one group hold different offsets", nullptr, nullptr, "number", ""};
         case Kind::reduction:
             return {"reduction", "sums of gradients are not those that are due", nullptr, nullptr, nullptr, "sums "};
     }
@@ -166,7 +177,9 @@ constexpr const char* axis_name(int axis) {
 }
 
 inline void append_place(std::string& where, const char* word, std::int64_t value) {
-    if (word != nullptr) where += std::string(word) + " " + std::to_string(value) + ", ";
+    if (word == nullptr) return;
+    const bool from_1 = *word == '?';
+    if (!from_1 || value != 0) where += std::string(word + from_1) + " " + std::to_string(value) + ", ";
 }
 
 }  // namespace detail

@@ -65,9 +65,14 @@ public:
     }
 
     // The ranks over which the encoder's gradients are a sum when there are `data_parallel` batches: what a data-parallel engine
-    // that takes the mean over all data_parallel * ranks() has to be multiplied with, once, to give it.
+    // that takes the mean over all data_parallel * ranks() has to be multiplied with, once, to give it. Errors: a data_parallel
+    // below 1 (ranks), or a product that is no int64 (value_lost).
     [[nodiscard]] SEQPAR_HD constexpr std::int64_t weights_over(std::int64_t data_parallel) const {
-        return bank_ == BankState::invariant ? data_parallel : data_parallel * ranks_;
+        if (data_parallel < 1) throw_if_bad(make_status(Kind::ranks, 0, 0, 1, data_parallel));
+        if (bank_ == BankState::invariant) return data_parallel;
+        const std::int64_t most = INT64_MAX / ranks_;
+        if (data_parallel > most) throw_if_bad(make_status(Kind::value_lost, 0, 0, most, data_parallel));
+        return data_parallel * ranks_;
     }
     [[nodiscard]] SEQPAR_HD constexpr int ranks() const { return ranks_; }
 

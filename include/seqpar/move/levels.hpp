@@ -43,7 +43,7 @@ struct MakeSelect {
 template <bool Checked, class D, class X, class R, class B, class Make>
 void run_levels(const D& exec, X& array, const R& rows, B& levels, const Make& make) {
     using Element = element_of<X>;
-    const auto tokens = token_rows(rows);
+    const auto tokens = token_rows<D>(rows);
     static_assert(decltype(tokens.rows)::axes + 1 == axes_of<X>, "rows have the vectors' axes without the last");
     const auto vectors = vector_array(array, 0);
     const auto list = read_levels(level_list(levels));
@@ -64,7 +64,7 @@ void run_levels(const D& exec, X& array, const R& rows, B& levels, const Make& m
 // level's type is converted to h's first, and each addition rounds once, so levels(a, b) gives what a and then b gives, but h is
 // read and written once. Shapes: h […, H], rows as for VisionGather, levels [V, H]. `Checked`: whether row numbers are looked at
 // first. Errors, before anything is written: shapes, levels of unlike length, memory shared with h, a bank or row out of range.
-// Synchronises: never. Allocates: never. Launches: none on a host. Reads offsets on: exec's device (of a sharded row array).
+// Contract line: as VisionGather; all levels are one launch.
 template <bool Checked = true, class D, WritableTensor H, class R, class B>
 void add_rows(const detail::ExecBase<D>& exec, H&& h, const R& rows, B&& levels) {
     detail::run_levels<Checked>(thrust::detail::derived_cast(exec), h, rows, levels, detail::MakeAddRows{});
@@ -74,7 +74,7 @@ void add_rows(const detail::ExecBase<D>& exec, H&& h, const R& rows, B&& levels)
 // only read. Errors as the forward's, and a row used twice unless Summed. Allocates: as VisionGather's backward.
 template <bool Checked = true, class D, StridedTensor G, class R, class B, class Mode>
 void add_rows_backward(const detail::ExecBase<D>& exec, G&& d_h, const R& rows, B&& d_levels, Mode mode) {
-    const auto tokens = detail::token_rows(rows);
+    const auto tokens = detail::token_rows<D>(rows);
     static_assert(decltype(tokens.rows)::axes + 1 == axes_of<G>, "rows have the gradient's axes without the last");
     const auto from = detail::read_vectors(d_h, 0);
     throw_if_bad(detail::check_tokens(tokens, from, from.width, 0));
@@ -219,12 +219,14 @@ Status compact_status(const Job& job, const R& rows, const Mask& mask, const Out
 // of the local stream, where the mask's tokens stand in the same order. A rank owns B separate ranges of the samples' rows, so
 // there is no one range. Entries past the last are -1. Shapes: mask as rows, any integers or bool; out_rows, out_banks int32 [n],
 // n at least the number of tokens meant; count int64 [1], that number. no_array leaves out mask, out_banks or count.
-// Errors, before anything is written: shapes (Status::array: 1 mask, 2 rows, 3 banks, 4 count), overlap. Contract line: as add_rows.
+// Errors, before anything is written: shapes (Status::array: 1 mask, 2 rows, 3 banks, 4 count), overlap. Contract
+// line: as VisionGather, but on CUDA in 3 launches, with compact_scratch_bytes(…) from exec's allocator; too small an out_rows is then
+// found as it is written, and reported.
 template <class D, class R, class Mask, IndexArray Out, class Banks = NoArray, class Count = NoArray>
 void compact(const detail::ExecBase<D>& exec, const R& rows, BankSet wanted, Mask&& mask, Out&& out_rows,
              Banks&& out_banks = Banks{}, Count&& count = Count{}) {
     static_assert(std::same_as<element_of<Out>, std::int32_t>, "rows are int32");
-    const auto tokens = detail::token_rows(rows);
+    const auto tokens = detail::token_rows<D>(rows);
     const auto job = detail::compact_job(tokens, wanted, detail::token_array_or_none<decltype(tokens.rows)::axes>(mask),
                                          detail::line(out_rows), detail::line_or_none(out_banks));
     const auto out = view(out_rows);

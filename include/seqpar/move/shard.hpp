@@ -28,14 +28,16 @@ Status check_own_layout(const Field<In, Out, L, F>& field) {
     return {};
 }
 
-// The move that a bound field asks for; throws what is wrong with it. `array` is the number of the field in its batch.
+// The move that a bound field asks for; throws what is wrong with it. `array` is the number of the field in its batch, `index` the
+// rank where the fields are the shards of all.
 template <Direction To, class In, class Out, Layout L, class F>
-SlotMove<L> checked_move(const Field<In, Out, L, F>& field, int array) {
+SlotMove<L> checked_move(const Field<In, Out, L, F>& field, int array, int index = 0) {
     constexpr bool to_shard = To == Direction::to_shard;
     throw_if_bad(check_rank(field.layout, field.rank));
     const ArrayRef& whole = to_shard ? field.in : field.out;
     const ArrayRef& part = to_shard ? field.out : field.in;
-    throw_if_bad(check_arrays(field.layout, field.rank, whole, part, field.axis, to_shard, array));
+    const Status s = check_arrays(field.layout, field.rank, whole, part, field.axis, to_shard, array);
+    if (!s.ok()) raise(make_status(s.kind(), array, index, s.expected, s.got, s.field));
     SlotMove<L> move{field.layout, field.rank, slot_copy(whole, part, field.axis), {}};
     if constexpr (to_shard) {
         static_assert(is_padded<L> || std::is_void_v<F>, "a fill is given, but the layout has no pad slots");
@@ -83,7 +85,9 @@ void move_batch(const D& exec, const L& layout, int rank, std::index_sequence<In
 // (labels are not split over TP). Fields of a padded layout need .fill(value); nothing else may have one.
 // Errors, before anything is written: an illegal layout, a rank outside the group, a sequence axis that is not source_size()
 // (or slots(rank) in the output), shapes that differ elsewhere, a fill that does not convert exactly, overlap.
-// Synchronises: never. Allocates: never. Launches: none on a host. Reads offsets on: exec's device.
+// On CUDA offsets and tables are checked in the same launch, under reporting(); illegal ones move nothing outside the arrays.
+// Synchronises: never (thrust::cuda::par: once, as Thrust does). Allocates: never. Launches: on CUDA 1 for up to 16 fields, none
+// for empty work. Reads offsets on: exec's device.
 template <class D, Layout L, class... Fields>
 void shard_batch(const detail::ExecBase<D>& exec, const L& layout, int rank, const Fields&... fields) {
     detail::move_batch<detail::Direction::to_shard>(thrust::detail::derived_cast(exec), layout, rank,
@@ -105,7 +109,8 @@ void shard(const detail::ExecBase<D>& exec, const L& layout, int rank, In&& in, 
 
 // The adjoint of shard for one rank: d_in[…, source, …] = d_out[…, slot, …] for every slot of `rank` that is no pad slot.
 // Nothing else of d_in is written: the caller zeroes it, or lets every rank's adjoint write its part (their sources are
-// disjoint). Shapes: d_out […, slots(rank), …], d_in […, source_size(), …]. Errors and contract line: as shard_batch.
+// disjoint). By an index array (Indexed): defined only where it names no entry twice. Shapes: d_out […, slots(rank), …], d_in
+// […, source_size(), …]. Errors and contract line: as shard_batch.
 template <class D, Layout L, MovableTensor In, AnyAxis A, MovableTensor Out>
 void shard_adjoint(const detail::ExecBase<D>& exec, const L& layout, int rank, In&& d_out, A axis, Out&& d_in) {
     detail::move_batch<detail::Direction::to_whole>(thrust::detail::derived_cast(exec), layout, rank,

@@ -143,8 +143,8 @@ struct MoveOfRank {
 
     SlotMove<L> operator()(int rank) const {
         using F = Field<typename S::element, typename S::element, L, void>;
-        return checked_move<Direction::to_whole>(
-            F{source.shard(layout, rank, axis), whole, axis, layout, rank, {}}, rank & 0xFF);
+        return checked_move<Direction::to_whole>(F{source.shard(layout, rank, axis), whole, axis, layout, rank, {}}, 0,
+                                                 rank);
     }
 };
 
@@ -175,12 +175,13 @@ void unshard(const D& exec, const L& layout, const S& source, int axis, const Ar
 
 // The whole array from all shards: out[…, source, …] = shard of its rank[…, slot, …]; pad slots are skipped. So
 // unshard(shard(x)) is x. source: shards(…), stacked(t) or joined(t). Shapes: a shard […, slots(rank), …], out
-// […, source_size(), …]. Errors, before anything is written: as shard_batch, where array is the rank, and a wrong number of
-// shards. Synchronises: never. Allocates: never. Launches: none on a host. Reads offsets on: exec's device.
+// […, source_size(), …]. Errors, before anything is written: as shard_batch, where index is the rank, and a wrong number of
+// shards. Contract line: as shard_batch, with a launch for up to 16 ranks.
 template <class D, Layout L, detail::ShardSource S, AnyAxis A, MovableTensor Out>
 void unshard(const detail::ExecBase<D>& exec, const L& layout, const S& source, A axis, Out&& out) {
     using O = detail::element_or_void_t<Out>;
     using E = typename S::element;
+    static_assert(is_bijective<L>, "unshard needs a layout that holds every entry once");
     static_assert(RuntimeTensor<Out> || WritableTensor<Out>, "the output is read-only");
     static_assert(std::is_void_v<O> || std::is_void_v<E> || std::same_as<O, E>,
                   "shards and output must have the same element type");

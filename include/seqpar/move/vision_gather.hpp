@@ -111,16 +111,20 @@ template <class R, class B>
 auto row_view(const BankedRows<R, B>& array) {
     return array.rows;
 }
-template <class R>
+// What is read as tokens, once it is known that it can be.
+template <class D = CheckOnly, class R>
 auto token_rows(const R& rows) {
     const auto v = view(rows);
+    throw_if_bad(check_view<D>(v));
     return TokenRows(RowReader(v), OneBank{});
 }
-template <class R, class B>
+template <class D = CheckOnly, class R, class B>
 auto token_rows(const BankedRows<R, B>& array) {
     static_assert(axes_of<R> == axes_of<B>, "row numbers and bank numbers have the same axes");
     const auto r = view(array.rows);
     const auto b = view(array.banks);
+    throw_if_bad(check_view<D>(r));
+    throw_if_bad(check_view<D>(b));
     for (std::size_t i = 0; i < b.rank(); ++i) {
         const auto expected = static_cast<std::int64_t>(r.extent(i));
         const auto got = static_cast<std::int64_t>(b.extent(i));
@@ -230,16 +234,19 @@ void run_backward(const D& exec, const Tokens& tokens, const VectorArray<const G
 
 // Fills token vectors that may already be split from banks of vision features. Stateless. `Checked`: whether row numbers are
 // looked at before anything is written (on a host; one pass over the row array). Unchecked, a row number that is neither -1 nor
-// a row of its bank is a precondition broken.
+// a row of its bank is a precondition broken. On CUDA each is looked at as it is used, and leads nowhere outside the arrays: such a
+// token is passed over as text, and reporting() tells of it.
 // Shapes: embeddings and out […, H], rows […] (int32; any tensor, a sharded() view too; row_array(rows, banks) for several
 // banks), a bank [V, H] (banks(…) for several). The last axis of vectors is contiguous; all other strides are free.
-// Synchronises: never. Launches: none on a host. Reads offsets on: exec's device (of a sharded row array's layout).
+// Synchronises: never (thrust::cuda::par: once, as Thrust does). Launches: on CUDA 1, none without tokens (Summed: below). Reads
+// offsets on: exec's device (of a sharded row array's layout).
 template <bool Checked>
 struct BasicVisionGather {
     // out[i] = rows[i] == -1 ? embeddings[i] : bank[rows[i]], the bank's type converted to out's (exact, or rounded once to
     // nearest even).
     // In place where out is embeddings: then only vision vectors move. V = 0 is legal without a vision token.
-    // Errors: shapes, memory shared otherwise than in place, a bank or row out of range (named by token in row-major order).
+    // Errors: an illegal layout of a sharded row array (checked or not), shapes, memory shared otherwise than in place, a bank or
+    // row out of range (named by token in row-major order).
     // Allocates: never.
     template <class D, StridedTensor E, class R, class B, WritableTensor O>
     void operator()(const detail::ExecBase<D>& exec, E&& embeddings, const R& rows, B&& bank, O&& out) const {
@@ -247,7 +254,7 @@ struct BasicVisionGather {
         static_assert(std::same_as<element_of<E>, Element>,
                       "embeddings and output have one element type; only the bank's may differ");
         static_assert(axes_of<E> == axes_of<O>, "embeddings and output have the same axes");
-        const auto tokens = detail::token_rows(rows);
+        const auto tokens = detail::token_rows<D>(rows);
         static_assert(decltype(tokens.rows)::axes + 1 == axes_of<E>, "rows have the embeddings' axes without the last");
         const auto from = detail::read_vectors(embeddings, 0);
         const auto to = detail::vector_array(out, 1);
@@ -271,14 +278,16 @@ struct BasicVisionGather {
     // The adjoint: d_embeddings[i] = rows[i] == -1 ? d_out[i] : 0 (may be d_out itself), and bank row rows[i] gets d_out[i], by
     // `mode`. Store and Add: rows must be injective; plain stores, bit for bit, no order. Summed<Store> and Summed<Add>: any rows;
     // the sum of a row's gradients in slot order (row-major), the same whatever the number of threads. no_gradient skips either
-    // gradient, no_level in banks(…) that of one bank. Types of the gradients are the caller's. Shapes and errors as the forward's, and a row used twice where checked
-    // and not Summed. Allocates: checked, one bit a bank row; Summed, 8 bytes a bank row and 8 a vision token; else never.
+    // gradient, no_level in banks(…) that of one bank. Types of the gradients are the caller's. Shapes and errors as the forward's,
+    // and on a host a row used twice, where checked and not Summed (for a device: check_rows once, of the whole stream). Allocates:
+    // on a host, checked, one bit a bank row; Summed, 8 bytes a bank row and 8 a vision token; on CUDA Summed takes
+    // summed_scratch_bytes(…) from exec's allocator, in the launches of one radix sort and four more; else never.
     template <class D, StridedTensor G, class R, class E, class B, class Mode>
     void backward(const detail::ExecBase<D>& exec, G&& d_out, const R& rows, E&& d_embeddings, B&& d_bank,
                   Mode mode) const {
         constexpr bool want_embeddings = !std::same_as<std::remove_cvref_t<E>, NoGradient>;
         constexpr bool want_banks = !std::same_as<std::remove_cvref_t<B>, NoGradient>;
-        const auto tokens = detail::token_rows(rows);
+        const auto tokens = detail::token_rows<D>(rows);
         static_assert(decltype(tokens.rows)::axes + 1 == axes_of<G>, "rows have the gradient's axes without the last");
         const auto from = detail::read_vectors(d_out, 0);
         throw_if_bad(detail::check_tokens(tokens, from, from.width, 0));

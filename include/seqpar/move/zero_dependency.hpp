@@ -36,7 +36,7 @@ void copy_array(const ExecBase<D>& exec, const From& from, const To& to) {
 
 // Makes the embeddings depend on a bank whose rows nobody wants, so that the encoder runs its backward, and its collectives, on
 // every rank. Adds no 0 * x, which is NaN where x is infinite: no value of the bank is read.
-// Synchronises: never. Allocates: as shard. Launches: none on a host. Reads offsets on: none.
+// Synchronises: never. Allocates: never. Launches: on CUDA one an array that is written. Reads offsets on: none.
 struct ZeroDependency {
     // out = embeddings, bit for bit; in place too, where nothing is done. Any shape. Errors: as shard.
     template <class D, StridedTensor E, WritableTensor O>
@@ -51,8 +51,8 @@ struct ZeroDependency {
         const auto bank = view(d_bank);
         throw_if_bad(detail::check_overlap(bank, 2, view(d_out), view(d_embeddings)));
         detail::copy_array(exec, view(d_out), view(d_embeddings));
-        detail::run_index_work(detail::Dispatch{}, thrust::detail::derived_cast(exec),
-                               detail::ZeroVectors<view_of<B>>{bank, bank.extent(0)});
+        run_index_work(detail::Dispatch{}, thrust::detail::derived_cast(exec),
+                       detail::ZeroVectors<view_of<B>>{bank, bank.extent(0)});
     }
 };
 

@@ -9,8 +9,13 @@ namespace seqpar {
 
 namespace detail {
 
-// The offset that stands for a pad slot. Not -1, which a negative stride can give.
+// The offset that stands for a pad slot; those of a padded shard of a padded shard are the ones after it. Not -1, which a
+// negative stride can give.
 inline constexpr std::size_t pad_offset = std::size_t{1} << 63;
+
+// How many padded shards a mapping or an accessor is of: each has its own pads, and its own fill.
+template <class X>
+inline constexpr std::size_t pad_depth = 0;
 
 // The mdspan mapping of a shard: axis `SequenceAxis` of the base mapping is indexed through `L`.
 template <class BaseMapping, Layout L, std::size_t SequenceAxis, class Extents>
@@ -49,7 +54,7 @@ public:
     SEQPAR_HD constexpr std::size_t operator()(Indices... indices) const {
         index_type index[Extents::rank()] = {static_cast<index_type>(indices)...};
         const std::int64_t source = layout_.source(layout_.position(rank_, index[SequenceAxis]));
-        if (is_padded<L> && source < 0) return pad_offset;
+        if (is_padded<L> && source < 0) return pad_offset + pad_depth<BaseMapping>;
         index[SequenceAxis] = source;
         return apply(index, std::make_index_sequence<Extents::rank()>{});
     }
@@ -74,7 +79,16 @@ private:
     int rank_ = 0;
 };
 
-// The base's accessor where the slot is real, the fill, by value, where it is a pad slot.
+template <class BaseMapping, Layout L, std::size_t SequenceAxis, class Extents>
+inline constexpr std::size_t pad_depth<sharded_layout_mapping<BaseMapping, L, SequenceAxis, Extents>> =
+    pad_depth<BaseMapping> + (is_padded<L> ? 1 : 0);
+
+template <class Base>
+struct FillAccessor;
+template <class Base>
+inline constexpr std::size_t pad_depth<FillAccessor<Base>> = pad_depth<Base> + 1;
+
+// The base's accessor where the slot is real, or a pad of the base, the fill, by value, where it is a pad slot of its own.
 template <class Base>
 struct FillAccessor {
     using offset_policy = FillAccessor;
@@ -86,7 +100,7 @@ struct FillAccessor {
     reference fill{};
 
     SEQPAR_HD constexpr reference access(const data_handle_type& data, std::size_t offset) const {
-        return offset == pad_offset ? fill : static_cast<reference>(base.access(data, offset));
+        return offset == pad_offset + pad_depth<Base> ? fill : static_cast<reference>(base.access(data, offset));
     }
     SEQPAR_HD constexpr data_handle_type offset(const data_handle_type& data, std::size_t) const { return data; }
 };
@@ -139,7 +153,7 @@ template <BorrowedTensor T, Layout L, int A>
 }
 
 // The same over a padded layout: pad slots read as `fill`, which must convert to the element type exactly, and the view is
-// read-only.
+// read-only. Of a padded shard's padded shard each fills its own pads.
 template <BorrowedTensor T, Layout L, int A, class F>
     requires is_padded<L> && AxisOf<Axis<A>, T>
 [[nodiscard]] constexpr auto sharded(T&& tensor, const L& layout, int rank, Axis<A>, const F& fill) {

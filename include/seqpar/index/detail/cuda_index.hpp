@@ -6,18 +6,39 @@
 
 namespace seqpar::detail {
 
+// What every thread of a kernel looks at of the data that `work` reads.
 template <class Work>
-__global__ void __launch_bounds__(block_threads) index_kernel(const __grid_constant__ Work work) {
+__device__ void check_data(const Work& work, Status* status) {
     const std::int64_t step = std::int64_t{gridDim.x} * block_threads;
-    for (std::int64_t i = std::int64_t{blockIdx.x} * block_threads + threadIdx.x; i < work.total; i += step)
-        work(i, i + 1);
+    [[maybe_unused]] const std::int64_t first = std::int64_t{blockIdx.x} * block_threads + threadIdx.x;
+    if constexpr (requires { work.layout; }) {
+        for (std::int64_t i = first; i < entries(work.layout); i += step)
+            report(status, check_entry(work.layout, i));
+    }
+    if constexpr (requires { work.offset_count(); }) {
+        for (std::int64_t i = first; i < work.offset_count(); i += step)
+            report(status, work.check_offset(i));
+    }
+}
+
+template <class Work>
+__global__ void __launch_bounds__(block_threads) index_kernel(const __grid_constant__ Work work, Status* status) {
+    const std::int64_t step = std::int64_t{gridDim.x} * block_threads;
+    for (std::int64_t i = std::int64_t{blockIdx.x} * block_threads + threadIdx.x; i < work.total; i += step) {
+        if constexpr (requires { work(i); }) {
+            work(i);
+        } else {
+            work(i, i + 1);
+        }
+    }
+    if (status != nullptr) check_data(work, status);
 }
 
 template <CudaExec D, class Work>
 void run_index_work(Dispatch, const D& exec, const Work& work) {
     const std::int64_t blocks = (work.total + block_threads - 1) / block_threads;
     if (blocks <= 0) return;
-    index_kernel<<<grid_for(blocks), block_threads, 0, stream_of(exec)>>>(work);
+    index_kernel<<<grid_for(blocks), block_threads, 0, stream_of(exec)>>>(work, sink_of(exec));
     finish_launch(exec, "seqpar, an index array");
 }
 

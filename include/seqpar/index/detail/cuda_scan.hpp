@@ -1,8 +1,9 @@
-// build_rows and compact on CUDA: one scan of CUB over the tokens, two launches. Compiles under nvcc alone.
+// build_rows, expand_rows, compact and padded_offsets on CUDA: one scan of CUB over the tokens, two launches. Compiles under nvcc alone.
 #pragma once
 
 #include <seqpar/detail/cuda_exec.hpp>
-#include <seqpar/index/rows.hpp>
+#include <seqpar/index/expand_rows.hpp>
+#include <seqpar/index/padding.hpp>
 
 #include <thrust/detail/temporary_array.h>
 #include <thrust/iterator/counting_iterator.h>
@@ -14,6 +15,8 @@
 namespace seqpar {
 
 namespace detail {
+
+namespace cub = CUB_NS_QUALIFIER;  // a project may wrap it into a namespace of its own
 
 template <class D>
 inline constexpr bool has_allocator = false;
@@ -77,26 +80,12 @@ struct BankCounts {
     }
 };
 
-// The bank of token i, -1 for text.
-template <class Job>
-SEQPAR_HD int bank_of(const Job& job, std::int64_t i) {
-    const auto& stream = job.reader.stream;
-    const std::int64_t length = job.length();
-    const std::int64_t sample = i / length;
-    const std::int64_t token = i - sample * length;
-    if constexpr (!std::is_same_v<std::remove_cvref_t<decltype(stream.valid)>, NoArray>) {
-        if (!static_cast<bool>(entry(stream.valid, sample, token))) return -1;
-    }
-    const int rule = job.rules.find(entry(stream.ids, sample, token));
-    return rule < 0 ? -1 : job.rules.banks[rule];
-}
-
 template <std::size_t Banks, class Job>
 struct CountToken {
     Job job;
     SEQPAR_HD BankCounts<Banks> operator()(std::int64_t i) const {
         BankCounts<Banks> counts;
-        const int bank = bank_of(job, i);
+        const int bank = job.bank_at(i);
         for (std::size_t k = 0; k < Banks; ++k)
             counts.bank[k] = static_cast<int>(k) == bank ? 1 : 0;
         return counts;
@@ -115,7 +104,7 @@ struct WriteRow {
     SEQPAR_HD void operator()(std::int64_t i, const BankCounts<Banks>& next) const {
         const std::int64_t sample = i / job.length();
         const std::int64_t token = i - sample * job.length();
-        const int bank = bank_of(job, i);
+        const int bank = job.bank_at(i);
         std::int64_t row = -1;
         for (std::size_t k = 0; k < Banks; ++k)
             row = static_cast<int>(k) == bank ? next.bank[k] : row;
@@ -127,11 +116,49 @@ struct WriteRow {
         entry(job.rows, sample, token) = static_cast<std::int32_t>(row);
         if constexpr (Job::with_banks) entry(job.banks, sample, token) = bank;
         if (counts.data != nullptr && i == total - 1) {
-            for (int k = 0; k < banks; ++k)
-                counts[k] = next.bank[k] - first.bank[k] + (k == bank ? 1 : 0);
+            for (int k = 0; k < static_cast<int>(Banks); ++k) {
+                if (k < banks) counts[k] = next.bank[k] - first.bank[k] + (k == bank ? 1 : 0);
+            }
         }
     }
 };
+
+// As WriteRow, for expand_rows: a thread writes all rows of its item.
+template <std::size_t Banks, class Job>
+struct WriteItem {
+    Job job;
+    int banks;
+    std::int64_t total;
+    Status* status;
+
+    SEQPAR_HD void operator()(std::int64_t i, const BankCounts<Banks>& before) const {
+        NextRows next;
+        for (std::size_t k = 0; k < Banks; ++k)
+            next.bank[k] = before.bank[k];
+        job.write(i, i + 1, next);
+        if (status == nullptr) return;
+        for (int b = 0; b < banks; ++b) {
+            const Offsets<std::int64_t>& items = job.items[b];
+            for (std::int64_t k = i; k < items.count(); k += total)
+                report(status, check_offset(items, items.last(), k, b));
+        }
+        if (i < total - 1) return;
+        for (int b = 0; b < banks; ++b) {
+            report(status, job.check_count(next, b));
+            report(status, job.check_last_row(next, b));
+        }
+        const std::int64_t length = job.place(total, next);
+        if (length != job.length) report(status, make_status(Kind::extent, 1, 0, length, job.length));
+    }
+};
+
+template <std::size_t Banks, CudaExec D, class V, class M>
+void scan_rows_of(const D& exec, const ExpandJob<V, M>& job, const PlaceholderRules& rules, const Line<std::int64_t>&) {
+    using Tokens = std::remove_cvref_t<decltype(job.tokens)>;
+    scan_tokens(exec, job.total(), CountToken<Banks, Tokens>{job.tokens},
+                WriteItem<Banks, ExpandJob<V, M>>{job, rules.banks(), job.total(), sink_of(exec)}, BankCounts<Banks>{},
+                "seqpar::expand_rows");
+}
 
 template <std::size_t Banks, CudaExec D, class Job>
 void scan_rows_of(const D& exec, const Job& job, const PlaceholderRules& rules, const Line<std::int64_t>& counts) {
@@ -161,11 +188,44 @@ void run_rows(Dispatch, const D& exec, const Job& job, const PlaceholderRules& r
     }
 }
 
+// Entry i of padded_offsets: what the documents before it are padded to.
+template <OffsetInteger Int>
+struct PaddedLength {
+    Offsets<Int> from;
+    std::int64_t multiple;
+    SEQPAR_HD std::int64_t operator()(std::int64_t i) const {
+        return i < from.documents() ? round_up(from[i + 1] - from[i], multiple) : 0;
+    }
+};
+template <OffsetInteger Int, class T>
+struct WritePadded {
+    Offsets<Int> from;
+    Line<T> out;
+    Status* status;
+    SEQPAR_HD void operator()(std::int64_t i, std::int64_t before) const {
+        out[i] = static_cast<T>(before);
+        if (status == nullptr) return;
+        report(status, check_offset(from, from.last(), i));
+        constexpr std::int64_t most = greatest_of<T>;
+        if (before > most) report(status, make_status(Kind::value_lost, 0, i - 1, most, before));
+    }
+};
+template <CudaExec D, OffsetInteger Int, class T>
+void pad_documents(Dispatch, const D& exec, Offsets<Int> from, std::int64_t multiple, const Line<T>& to) {
+    scan_tokens(exec, from.count(), PaddedLength<Int>{from, multiple}, WritePadded<Int, T>{from, to, sink_of(exec)},
+                std::int64_t{0}, "seqpar::padded_offsets");
+}
+
 }  // namespace detail
 
-// The most scratch that build_rows takes from a CUDA exec's allocator for `tokens` tokens under rules of `banks` banks.
+// The most scratch that build_rows and expand_rows take from a CUDA exec's allocator for `tokens` tokens under rules of `banks` banks.
 [[nodiscard]] constexpr std::int64_t build_rows_scratch_bytes(std::int64_t tokens, int banks) {
     return detail::scan_scratch_bytes(tokens, (banks <= 1 ? 1 : detail::max_banks) * 8);
+}
+
+// The same of padded_offsets for `documents` documents.
+[[nodiscard]] constexpr std::int64_t padded_offsets_scratch_bytes(std::int64_t documents) {
+    return detail::scan_scratch_bytes(documents + 1, 8);
 }
 
 // An allocator over memory that the caller has, for the scratch of CUDA execs: thrust::cuda::par_nosync(scratch).on(stream).

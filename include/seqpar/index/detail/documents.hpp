@@ -9,6 +9,7 @@ namespace seqpar::detail {
 struct OneDocument {
     std::int64_t length = 0;
 
+    SEQPAR_HD constexpr std::int64_t count() const { return 2; }
     SEQPAR_HD constexpr std::int64_t documents() const { return 1; }
     SEQPAR_HD constexpr std::int64_t operator[](std::int64_t i) const { return i == 0 ? 0 : length; }
     SEQPAR_HD constexpr std::int64_t document_of(std::int64_t) const { return 0; }
@@ -23,7 +24,8 @@ struct Stretch {
 };
 
 // The documents that positions [first, last) meet, in order, each cut to them; empty ones are left out. One search,
-// then a step a document. Documents: Offsets or OneDocument.
+// then a step a document. Documents: Offsets or OneDocument. Illegal offsets give stretches that are wrong, but in [first, last)
+// and not empty, and begin in [0, stretch.first].
 template <class Documents>
 class DocumentCursor {
 public:
@@ -39,7 +41,7 @@ public:
             const std::int64_t end = documents_[document_ + 1];
             ++document_;
             if (end <= first_) continue;
-            stretch = {first_, end < last_ ? end : last_, begin, end};
+            stretch = {first_, end < last_ ? end : last_, begin < 0 ? 0 : begin < first_ ? begin : first_, end};
             first_ = stretch.last;
             return true;
         }

@@ -12,9 +12,7 @@ namespace seqpar {
 
 // A signed integer type that index arrays are written in: 32 or 64 bits.
 template <class T>
-concept IndexInteger = std::signed_integral<T> && requires {
-    requires(sizeof(T) == 4 || sizeof(T) == 8);
-};
+concept IndexInteger = std::signed_integral<T> && requires { requires(sizeof(T) == 4 || sizeof(T) == 8); };
 
 // An index array that can be written: a strided tensor of one axis.
 template <class T>
@@ -25,15 +23,11 @@ concept IndexArray = WritableTensor<T> && requires {
 
 // Offsets that are only read during the call: Offsets, or a container or span of int32 or int64.
 template <class R>
-concept OffsetArray = requires(std::remove_reference_t<R>& cu_seqlens) {
-    seqpar::offsets(cu_seqlens);
-};
+concept OffsetArray = requires(std::remove_reference_t<R>& cu_seqlens) { seqpar::offsets(cu_seqlens); };
 
 // Offsets that exec may still read when the call is over: no temporary that owns its memory.
 template <class R>
-concept BorrowedOffsets = OffsetArray<R> && requires(R&& cu_seqlens) {
-    seqpar::offsets(static_cast<R&&>(cu_seqlens));
-};
+concept BorrowedOffsets = OffsetArray<R> && requires(R&& cu_seqlens) { seqpar::offsets(static_cast<R&&>(cu_seqlens)); };
 
 // Stands for an array that an operation can do without.
 struct NoArray {};
@@ -94,11 +88,14 @@ SEQPAR_HD constexpr void write_value(const Line<T>& out, std::int64_t at, std::i
     }
 }
 
+template <IndexInteger T>
+inline constexpr std::int64_t greatest_of = (std::numeric_limits<T>::max)();
+
 // Whether values up to `greatest` can be written as T.
 template <IndexInteger T>
-constexpr Status check_fits(std::int64_t greatest, int array = 0) {
-    const std::int64_t most = (std::numeric_limits<T>::max)();
-    return greatest > most ? make_status(Kind::value_lost, array, greatest, most, greatest) : Status{};
+SEQPAR_HD constexpr Status check_fits(std::int64_t greatest, int array = 0) {
+    constexpr std::int64_t most = greatest_of<T>;
+    return greatest > most ? make_status(Kind::value_lost, array, 0, most, greatest) : Status{};
 }
 
 // Whether `out` has `length` entries, no two of which are one, and can hold values up to `greatest`.
@@ -116,6 +113,12 @@ Status check_apart(Out& out, Offsets<Int> cu_seqlens, int array = 0) {
     const auto offsets_array = seqpar::tensor(cu_seqlens.data(), cu_seqlens.count());
     return shares_memory(array_ref(out), array_ref(offsets_array)) ? make_status(Kind::overlap, array, 0, 0, 1)
                                                                    : Status{};
+}
+
+// What can be checked of offsets before an operation under an exec: on a host all, else whether there are enough of them.
+template <class D, class Entries>
+Status check_for(const Entries& cu_seqlens, std::int64_t total, int array = 0) {
+    return is_host_exec<D> ? check_entries(cu_seqlens, total, array) : check_offset_count(cu_seqlens, total, array);
 }
 
 // Consecutive parts of [0, total).
@@ -141,7 +144,9 @@ constexpr Blocks blocks_for(const D&, std::int64_t total, std::int64_t least = 1
 }
 
 // Runs `work`, a function object with `total` (the number of entries that it writes) and operator()(first, last), which
-// writes a stretch of them, on a host exec. A later header may overload it for other execs by the type of `work`.
+// writes a stretch of them, on a host exec. The CUDA overload (cuda_index.hpp) gives each entry to a thread: by operator()(i)
+// where there is one, which stays in the arrays also where offsets are illegal, as has to the other one where there is none.
+// It looks at the entries of the member `layout`, if any, and of what check_offset(i) sees for i in [0, offset_count()).
 template <class Work>
 struct BlockWork {
     Work work;
@@ -156,7 +161,7 @@ void run_index_work(Dispatch, const D& exec, const Work& work) {
 }
 template <class D, class... Rest>
 void run_index_work(Dispatch, const D&, const Rest&...) {
-    static_assert(is_host_exec<D>, "index arrays are built on the host only: this execution policy runs elsewhere");
+    static_assert(is_host_exec<D>, "no header included serves this execution policy: for CUDA include seqpar/cuda.hpp");
 }
 
 }  // namespace detail

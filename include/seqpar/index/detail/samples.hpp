@@ -45,7 +45,7 @@ SEQPAR_HD constexpr Piece piece_at(std::int64_t first, std::int64_t last, std::i
 
 // The tokens of one sample of a strided view.
 template <class V>
-constexpr Line<typename V::element_type> sample_line(const V& v, std::int64_t sample) {
+SEQPAR_HD constexpr Line<typename V::element_type> sample_line(const V& v, std::int64_t sample) {
     const auto stride = static_cast<std::int64_t>(v.stride(V::rank() - 1));
     if constexpr (V::rank() == 1) {
         return {v.data_handle(), stride};

@@ -1,5 +1,5 @@
 // VisionGather and levels on CUDA, forward and backward: one launch over the tokens. Compiles under nvcc alone.
-// Not here: sums over rows that several tokens refer to; see cuda_sum_rows.hpp.
+// Not here: sums over rows that several tokens refer to; see cuda_rows.hpp.
 #pragma once
 
 #include <seqpar/move/detail/cuda_tiles.hpp>
@@ -10,44 +10,232 @@
 
 namespace seqpar::detail {
 
-// E neighbouring elements of a vector, read and written at once.
+// E neighbouring elements of a vector, to compute with.
 template <class T, std::size_t E>
 struct Chunk {
     T element[E];
 };
+// The same as it is read and written, at once: elements would take a register each.
 template <class T, std::size_t E>
-__device__ Chunk<T, E> load_chunk(const T* from) {
+struct raw_chunk {
+    using type = Chunk<T, E>;
+};
+template <class T, std::size_t E>
+    requires requires { typename access<sizeof(T) * E>::type; }
+struct raw_chunk<T, E> {
+    using type = typename access<sizeof(T) * E>::type;
+};
+template <class T, std::size_t E>
+using RawChunk = typename raw_chunk<std::remove_const_t<T>, E>::type;
+
+template <std::size_t E, class T>
+__device__ RawChunk<T, E> load_chunk(const T* from) {
+    return *reinterpret_cast<const RawChunk<T, E>*>(from);
+}
+template <std::size_t E, class T>
+__device__ Chunk<T, E> elements_of(const RawChunk<T, E>& raw) {
     Chunk<T, E> chunk;
-    if constexpr (requires { typename access<sizeof(chunk)>::type; }) {
-        const auto bytes = *reinterpret_cast<const typename access<sizeof(chunk)>::type*>(from);
-        memcpy(&chunk, &bytes, sizeof(chunk));
-    } else {
-        for (std::size_t k = 0; k < E; ++k)
-            chunk.element[k] = from[k];
-    }
+    memcpy(&chunk, &raw, sizeof(chunk));
     return chunk;
 }
 template <class T, std::size_t E>
-__device__ void store_chunk(T* to, const Chunk<T, E>& chunk) {
-    if constexpr (requires { typename access<sizeof(chunk)>::type; }) {
-        typename access<sizeof(chunk)>::type bytes;
-        memcpy(&bytes, &chunk, sizeof(chunk));
-        *reinterpret_cast<typename access<sizeof(chunk)>::type*>(to) = bytes;
-    } else {
-        for (std::size_t k = 0; k < E; ++k)
-            to[k] = chunk.element[k];
-    }
+__device__ RawChunk<T, E> raw_of(const Chunk<T, E>& chunk) {
+    RawChunk<T, E> raw;
+    memcpy(&raw, &chunk, sizeof(raw));
+    return raw;
 }
-template <class To, class From, std::size_t E>
-__device__ Chunk<To, E> convert_chunk(const Chunk<From, E>& from) {
+template <std::size_t E, class To, class From>
+__device__ RawChunk<To, E> convert_chunk(const RawChunk<From, E>& raw) {
     if constexpr (std::is_same_v<To, From>) {
-        return from;
+        return raw;
     } else {
+        const Chunk<From, E> from = elements_of<E, From>(raw);
         Chunk<To, E> to;
 #pragma unroll
         for (std::size_t k = 0; k < E; ++k)
             to.element[k] = convert<To>(from.element[k]);
-        return to;
+        return raw_of(to);
+    }
+}
+template <std::size_t E, class T>
+__device__ void store_chunk(T* to, const RawChunk<T, E>& raw) {
+    *reinterpret_cast<RawChunk<T, E>*>(to) = raw;
+}
+
+// Two neighbouring elements plus two others, each rounded once: the bits that add_value gives, since a float is more than twice
+// as exact as these types.
+template <class T>
+__device__ std::uint32_t add_pair(std::uint32_t a, std::uint32_t b) {
+    std::uint32_t sum = 0;
+    if constexpr (std::is_same_v<T, f16>) {
+        asm("add.rn.f16x2 %0, %1, %2;" : "=r"(sum) : "r"(a), "r"(b));
+    } else {
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+        asm("add.rn.bf16x2 %0, %1, %2;" : "=r"(sum) : "r"(a), "r"(b));
+#elif __CUDA_ARCH__ >= 800
+        asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(sum) : "r"(a), "r"(0x3F803F80u), "r"(b));  // a * 1 + b
+#else
+        for (int shift = 0; shift < 32; shift += 16) {
+            bf16 element = bf16::from_bits(static_cast<std::uint16_t>(a >> shift));
+            add_value(element, bf16::from_bits(static_cast<std::uint16_t>(b >> shift)));
+            sum |= std::uint32_t{element.bits} << shift;
+        }
+#endif
+    }
+    return sum;
+}
+// a + b as add_value gives it.
+template <std::size_t E, class T, class B>
+__device__ RawChunk<T, E> add_chunks(const RawChunk<T, E>& a, const RawChunk<B, E>& b) {
+    if constexpr (std::is_same_v<T, B> && (std::is_same_v<T, bf16> || std::is_same_v<T, f16>)&&E % 2 == 0) {
+        using Pairs = Chunk<std::uint32_t, E / 2>;
+        const auto x = cuda::std::bit_cast<Pairs>(a);
+        const auto y = cuda::std::bit_cast<Pairs>(b);
+        Pairs sum;
+#pragma unroll
+        for (std::size_t k = 0; k < E / 2; ++k)
+            sum.element[k] = add_pair<T>(x.element[k], y.element[k]);
+        return cuda::std::bit_cast<RawChunk<T, E>>(sum);
+    } else {
+        Chunk<T, E> sum = elements_of<E, T>(a);
+        const Chunk<B, E> more = elements_of<E, B>(b);
+#pragma unroll
+        for (std::size_t k = 0; k < E; ++k)
+            add_value(sum.element[k], more.element[k]);
+        return raw_of(sum);
+    }
+}
+
+// What is done to a vector, a chunk of E elements at a time, `at` elements from where it stands: load, and then store. `loads`: of
+// a chunk.
+template <std::size_t E, class T>
+struct ZeroVector {
+    struct Loaded {};
+    static constexpr std::size_t loads = 1;
+    T* to;
+
+    __device__ void advance(std::int64_t by) { to += by; }
+    __device__ Loaded load(std::int64_t) const { return {}; }
+    __device__ void store(std::int64_t at, const Loaded&) const { store_chunk<E>(to + at, raw_of(Chunk<T, E>{})); }
+};
+
+// Onto L vectors, those of a row in so many levels.
+template <std::size_t E, class To, class From, std::size_t L>
+struct StoreVectors {
+    using Loaded = RawChunk<From, E>;
+    static constexpr std::size_t loads = 1;
+    To* to[L];
+    const From* from;
+
+    __device__ void advance(std::int64_t by) {
+        from += by;
+#pragma unroll
+        for (std::size_t l = 0; l < L; ++l)
+            to[l] += by;
+    }
+    __device__ Loaded load(std::int64_t at) const { return load_chunk<E>(from + at); }
+    __device__ void store(std::int64_t at, const Loaded& raw) const {
+#pragma unroll
+        for (std::size_t l = 0; l < L; ++l)
+            store_chunk<E>(to[l] + at, convert_chunk<E, To, From>(raw));
+    }
+};
+template <std::size_t E, class To, class From, std::size_t L>
+struct AddToVectors {
+    struct Loaded {
+        RawChunk<From, E> from;
+        RawChunk<To, E> to[L];
+    };
+    static constexpr std::size_t loads = 1 + L;
+    To* to[L];
+    const From* from;
+
+    __device__ void advance(std::int64_t by) {
+        from += by;
+#pragma unroll
+        for (std::size_t l = 0; l < L; ++l)
+            to[l] += by;
+    }
+    __device__ Loaded load(std::int64_t at) const {
+        Loaded loaded;
+        loaded.from = load_chunk<E>(from + at);
+#pragma unroll
+        for (std::size_t l = 0; l < L; ++l)
+            loaded.to[l] = load_chunk<E>(to[l] + at);
+        return loaded;
+    }
+    __device__ void store(std::int64_t at, const Loaded& loaded) const {
+#pragma unroll
+        for (std::size_t l = 0; l < L; ++l)
+            store_chunk<E>(to[l] + at, add_chunks<E, To, From>(loaded.to[l], loaded.from));
+    }
+};
+
+// A row of L levels onto a vector.
+template <std::size_t E, class T, class B, std::size_t L>
+struct AddLevels {
+    struct Loaded {
+        RawChunk<T, E> to;
+        RawChunk<B, E> from[L];
+    };
+    static constexpr std::size_t loads = 1 + L;
+    T* to;
+    const B* from[L];
+
+    __device__ void advance(std::int64_t by) {
+        to += by;
+#pragma unroll
+        for (std::size_t l = 0; l < L; ++l)
+            from[l] += by;
+    }
+    __device__ Loaded load(std::int64_t at) const {
+        Loaded loaded;
+        loaded.to = load_chunk<E>(to + at);
+#pragma unroll
+        for (std::size_t l = 0; l < L; ++l)
+            loaded.from[l] = load_chunk<E>(from[l] + at);
+        return loaded;
+    }
+    __device__ void store(std::int64_t at, const Loaded& loaded) const {
+        RawChunk<T, E> sum = loaded.to;
+#pragma unroll
+        for (std::size_t l = 0; l < L; ++l)
+            sum = add_chunks<E, T, T>(sum, convert_chunk<E, T, B>(loaded.from[l]));
+        store_chunk<E>(to + at, sum);
+    }
+};
+
+// The chunks of a vector that are this thread's: `count` of them from element `first` on, `step` elements apart.
+struct ChunkShare {
+    std::int64_t first = 0;
+    int count = 0;
+    int step = 0;
+};
+
+// At least four loads are on their way before the first store.
+template <class Work>
+__device__ void for_chunks(Work work, const ChunkShare& share) {
+    constexpr int ahead = static_cast<int>((4 + Work::loads - 1) / Work::loads);
+    const std::int64_t step = share.step;
+    int count = share.count;
+    work.advance(share.first);  // and so on: addresses are added to, not made of rows and strides again in every round
+    if constexpr (ahead > 1) {
+#pragma unroll 1
+        for (; count >= ahead; count -= ahead) {
+            typename Work::Loaded loaded[ahead];
+#pragma unroll
+            for (int i = 0; i < ahead; ++i)
+                loaded[i] = work.load(i * step);
+#pragma unroll
+            for (int i = 0; i < ahead; ++i)
+                work.store(i * step, loaded[i]);
+            work.advance(ahead * step);
+        }
+    }
+#pragma unroll 1
+    for (; count > 0; --count) {
+        work.store(0, work.load(0));
+        work.advance(step);
     }
 }
 
@@ -57,119 +245,53 @@ __device__ T* bank_vector(const BankList<T, N>& list, std::int64_t bank, std::in
     return array.data + row * array.strides[0];
 }
 
-// What one token of an op is to do, on chunks of E elements from number `at` of its vector on: load, and then store. `row` is -1
-// for text; what it refers to is in its bank.
-template <int Axes, std::size_t E, class Op>
-struct TokenWork;
-
+// What an op does for one token. `row` is -1 for text; what it refers to is in its bank.
 template <int Axes, std::size_t E, class T, class B, std::size_t N>
-struct TokenWork<Axes, E, Forward<T, B, N>> {
-    using Loaded = Chunk<T, E>;
-    T* to;
-    const void* from;  // null: zeros
-    bool converts;     // from a B, not a T
-    bool idle;
-
-    __device__ TokenWork(const Forward<T, B, N>& op, const TokenIndex& index, std::int64_t bank, std::int64_t row)
-        : to(op.out.template vector_of<Axes>(index)), from(nullptr), converts(false), idle(false) {
-        if (row >= 0 && op.banks.bank[bank].axes > 0) {
-            from = bank_vector(op.banks, bank, row);
-            converts = !std::is_same_v<T, B>;
-        } else if (!op.zero_text) {
-            from = op.embeddings.template vector_of<Axes>(index);
-            idle = op.in_place;
-        }
+__device__ void run_token(const Forward<T, B, N>& op, const TokenIndex& index, std::int64_t bank, std::int64_t row,
+                          const ChunkShare& share) {
+    T* const to = op.out.template vector_of<Axes>(index);
+    const bool is_vision = row >= 0 && op.banks.bank[bank].axes > 0;
+    if constexpr (!std::is_same_v<T, B>) {
+        if (is_vision) return for_chunks(StoreVectors<E, T, B, 1>{{to}, bank_vector(op.banks, bank, row)}, share);
     }
-    __device__ Loaded load(std::int64_t at) const {
-        if (from == nullptr) return {};
-        if constexpr (!std::is_same_v<T, B>) {
-            if (converts) return convert_chunk<T>(load_chunk<B, E>(static_cast<const B*>(from) + at));
-        }
-        return load_chunk<T, E>(static_cast<const T*>(from) + at);
+    if (!is_vision && op.zero_text) return for_chunks(ZeroVector<E, T>{to}, share);
+    if (!is_vision && op.in_place) return;
+    const T* from = op.embeddings.template vector_of<Axes>(index);
+    if constexpr (std::is_same_v<T, B>) {
+        if (is_vision) from = bank_vector(op.banks, bank, row);
     }
-    __device__ void store(std::int64_t at, const Loaded& chunk) const { store_chunk(to + at, chunk); }
-};
+    for_chunks(StoreVectors<E, T, T, 1>{{to}, from}, share);
+}
 
 template <int Axes, std::size_t E, class G, class D, class B, std::size_t N, std::size_t L, class Mode>
-struct TokenWork<Axes, E, Backward<G, D, B, N, L, Mode>> {
-    using Op = Backward<G, D, B, N, L, Mode>;
-    using Loaded = Chunk<G, E>;
-    const Op& op;
-    const G* from;
-    D* d_embeddings;
-    std::int64_t bank;
-    std::int64_t row;
-    bool idle;
-
-    __device__ TokenWork(const Op& o, const TokenIndex& index, std::int64_t of_bank, std::int64_t of_row)
-        : op(o),
-          from(o.d_out.template vector_of<Axes>(index)),
-          d_embeddings(o.want_embeddings ? o.d_embeddings.template vector_of<Axes>(index) : nullptr),
-          bank(of_bank),
-          row(o.want_banks && of_row >= 0 && o.d_banks.level[0].bank[of_bank].axes > 0 ? of_row : -1),
-          idle(row < 0 && (!o.want_embeddings || (of_row < 0 && o.in_place))) {
-        text_ = of_row < 0;
+__device__ void run_token(const Backward<G, D, B, N, L, Mode>& op, const TokenIndex& index, std::int64_t bank,
+                          std::int64_t row, const ChunkShare& share) {
+    const G* const from = op.d_out.template vector_of<Axes>(index);
+    if (row >= 0 && op.want_banks && op.d_banks.level[0].bank[bank].axes > 0) {
+        using Work =
+            std::conditional_t<std::is_same_v<Mode, Store>, StoreVectors<E, B, G, L>, AddToVectors<E, B, G, L>>;
+        Work work;
+        work.from = from;
+        for (std::size_t l = 0; l < L; ++l)
+            work.to[l] = bank_vector(op.d_banks.level[l], bank, row);
+        for_chunks(work, share);
     }
-    __device__ Loaded load(std::int64_t at) const { return load_chunk<G, E>(from + at); }
-    __device__ void store(std::int64_t at, const Loaded& chunk) const {
-        if (row >= 0) {
-            for (std::size_t level = 0; level < L; ++level) {
-                B* const to = bank_vector(op.d_banks.level[level], bank, row) + at;
-                if constexpr (std::is_same_v<Mode, Store>) {
-                    store_chunk(to, convert_chunk<B>(chunk));
-                } else {
-                    Chunk<B, E> sum = load_chunk<B, E>(to);
-#pragma unroll
-                    for (std::size_t k = 0; k < E; ++k)
-                        add_value(sum.element[k], chunk.element[k]);
-                    store_chunk(to, sum);
-                }
-            }
-        }
-        if (d_embeddings == nullptr || (text_ && op.in_place)) return;
-        store_chunk(d_embeddings + at, text_ ? convert_chunk<D>(chunk) : Chunk<D, E>{});
-    }
-
-private:
-    bool text_;
-};
+    if (!op.want_embeddings || (row < 0 && op.in_place)) return;
+    D* const to = op.d_embeddings.template vector_of<Axes>(index);
+    if (row >= 0) return for_chunks(ZeroVector<E, D>{to}, share);
+    for_chunks(StoreVectors<E, D, G, 1>{{to}, from}, share);
+}
 
 template <int Axes, std::size_t E, class T, class B, std::size_t N, std::size_t L>
-struct TokenWork<Axes, E, AddRows<T, B, N, L>> {
-    using Op = AddRows<T, B, N, L>;
-    using Loaded = Chunk<T, E>;
-    const Op& op;
-    T* h;
-    std::int64_t bank;
-    std::int64_t row;
-    bool idle;
-
-    __device__ TokenWork(const Op& o, const TokenIndex& index, std::int64_t of_bank, std::int64_t of_row)
-        : op(o),
-          h(o.h.template vector_of<Axes>(index)),
-          bank(of_bank),
-          row(of_row),
-          idle(of_row < 0 || o.levels.level[0].bank[of_bank].axes == 0) {}
-    __device__ Loaded load(std::int64_t at) const {
-        const Chunk<T, E> before = load_chunk<T, E>(h + at);
-        arithmetic_of<T> sum[E];
-#pragma unroll
-        for (std::size_t k = 0; k < E; ++k)
-            sum[k] = convert<arithmetic_of<T>>(before.element[k]);
-        for (std::size_t l = 0; l < L; ++l) {
-            const Chunk<B, E> level = load_chunk<B, E>(bank_vector(op.levels.level[l], bank, row) + at);
-#pragma unroll
-            for (std::size_t k = 0; k < E; ++k)
-                sum[k] = add_as<T>(sum[k], value_as<T>(level.element[k]));
-        }
-        Loaded result;
-#pragma unroll
-        for (std::size_t k = 0; k < E; ++k)
-            result.element[k] = convert<T>(sum[k]);
-        return result;
-    }
-    __device__ void store(std::int64_t at, const Loaded& chunk) const { store_chunk(h + at, chunk); }
-};
+__device__ void run_token(const AddRows<T, B, N, L>& op, const TokenIndex& index, std::int64_t bank, std::int64_t row,
+                          const ChunkShare& share) {
+    if (row < 0 || op.levels.level[0].bank[bank].axes == 0) return;
+    AddLevels<E, T, B, L> work;
+    work.to = op.h.template vector_of<Axes>(index);
+    for (std::size_t l = 0; l < L; ++l)
+        work.from[l] = bank_vector(op.levels.level[l], bank, row);
+    for_chunks(work, share);
+}
 
 // What decides the length of a chunk: all that addresses of vectors are made of, in elements, or-ed together.
 struct Granularity {
@@ -267,8 +389,15 @@ SEQPAR_HD Status check_token(const Op& op, std::int64_t token, std::int64_t bank
     return {};
 }
 
+// Blocks that a multiprocessor is to hold, which bounds registers: 40, and 48 for the many addresses of several levels' gradient.
+template <class Op>
+inline constexpr int resident_blocks = 6;
+template <class G, class E, class B, std::size_t N, std::size_t L, class Mode>
+    requires(L > 1)
+inline constexpr int resident_blocks<Backward<G, E, B, N, L, Mode>> = 5;
+
 template <std::size_t E, class Tokens, class Op>
-__global__ void __launch_bounds__(block_threads, 5)
+__global__ void __launch_bounds__(block_threads, resident(resident_blocks<Op>))
     gather_kernel(const __grid_constant__ GatherLaunch<Tokens, Op> launch) {
     const std::int64_t blocks = launch.tiles.row_blocks * launch.tiles.parts;
     for (std::int64_t tile = blockIdx.x; tile < blocks; tile += gridDim.x) {
@@ -285,25 +414,9 @@ __global__ void __launch_bounds__(block_threads, 5)
                 if (share.first == 0) report(launch.status, status);
                 row = -1;  // stays inside the arrays
             }
-            const TokenWork<Tokens::axes, E, Op> work(launch.op, index, row < 0 ? 0 : bank, row);
-            if (work.idle) continue;
-            const int step = static_cast<int>(E) * launch.tiles.lanes();
-            std::int64_t at = share.first * static_cast<int>(E);
-            int count = share.count;
-#pragma unroll 1
-            for (; count >= 4; count -= 4, at += 4 * step) {
-                const auto a = work.load(at);
-                const auto b = work.load(at + step);
-                const auto c = work.load(at + 2 * step);
-                const auto d = work.load(at + 3 * step);
-                work.store(at, a);
-                work.store(at + step, b);
-                work.store(at + 2 * step, c);
-                work.store(at + 3 * step, d);
-            }
-#pragma unroll 1
-            for (; count > 0; --count, at += step)
-                work.store(at, work.load(at));
+            run_token<Tokens::axes, E>(
+                launch.op, index, row < 0 ? 0 : bank, row,
+                {share.first * static_cast<int>(E), share.count, static_cast<int>(E) * launch.tiles.lanes()});
         }
     }
 }

@@ -187,7 +187,7 @@ __device__ void check_batch(const MoveBatch<To, Groups...>& batch, std::index_se
 }
 
 template <Direction To, class... Groups>
-__global__ void __launch_bounds__(block_threads, 6)
+__global__ void __launch_bounds__(block_threads, resident(6))
     move_kernel(const __grid_constant__ MoveBatch<To, Groups...> batch) {
     using Numbers = std::index_sequence_for<Groups...>;
     for (std::int64_t tile = blockIdx.x; tile < batch.blocks; tile += gridDim.x)

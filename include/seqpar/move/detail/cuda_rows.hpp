@@ -148,10 +148,8 @@ void sum_rows(Dispatch tag, const D& exec, const Tokens& tokens, const VectorArr
     if (rows == 0 || count == 0) return;
     Scratch<D> memory(exec, static_cast<std::size_t>((4 * count + rows + 1) * 8));
     auto* const keys = static_cast<std::int64_t*>(memory.data());
-    std::int64_t* const sorted_keys = keys + count;
-    std::int64_t* const uses = sorted_keys + count;
-    std::int64_t* const sorted_uses = uses + count;
-    std::int64_t* const begins = sorted_uses + count;
+    std::int64_t* const uses = keys + 2 * count;
+    std::int64_t* const begins = uses + 2 * count;
 
     RowKeys<Tokens, G, N> key_work{tokens, d_out, {}, {}, keys, uses, sink_of(exec), count};
     for (std::size_t b = 0; b < N; ++b) {
@@ -162,17 +160,20 @@ void sum_rows(Dispatch tag, const D& exec, const Tokens& tokens, const VectorArr
     int bits = 1;
     while (bits < 62 && rows >> bits != 0)
         ++bits;
+    // Sorted to and fro between two buffers each: between arrays of which one is kept, CUB would take a third.
+    cub::DoubleBuffer<std::int64_t> key_buffers(keys, keys + count);
+    cub::DoubleBuffer<std::int64_t> use_buffers(uses, uses + count);
     std::size_t bytes = 0;
-    throw_if_cuda_failed(cub::DeviceRadixSort::SortPairs(nullptr, bytes, keys, sorted_keys, uses, sorted_uses, count, 0,
-                                                         bits, stream_of(exec)),
-                         operation);
+    throw_if_cuda_failed(
+        cub::DeviceRadixSort::SortPairs(nullptr, bytes, key_buffers, use_buffers, count, 0, bits, stream_of(exec)),
+        operation);
     Scratch<D> sort(exec, bytes);
-    throw_if_cuda_failed(cub::DeviceRadixSort::SortPairs(sort.data(), bytes, keys, sorted_keys, uses, sorted_uses,
-                                                         count, 0, bits, stream_of(exec)),
-                         operation);
-    run_index_work(tag, exec, RowBegins{sorted_keys, count, begins, rows + 1});
+    throw_if_cuda_failed(
+        cub::DeviceRadixSort::SortPairs(sort.data(), bytes, key_buffers, use_buffers, count, 0, bits, stream_of(exec)),
+        operation);
+    run_index_work(tag, exec, RowBegins{key_buffers.Current(), count, begins, rows + 1});
     work.first = begins;
-    work.uses = sorted_uses;
+    work.uses = use_buffers.Current();
     const std::int64_t blocks = (rows + (block_threads >> warp_bits) - 1) / (block_threads >> warp_bits);
     sum_kernel<<<grid_for(blocks), block_threads, 0, stream_of(exec)>>>(work, rows);
     finish_launch(exec, operation);

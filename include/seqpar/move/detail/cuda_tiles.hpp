@@ -11,6 +11,15 @@ namespace seqpar::detail {
 inline constexpr int accesses_a_thread = 16;  // of a wide row, at most
 inline constexpr int warp_bits = 5;
 
+// How many blocks a multiprocessor is to hold, for __launch_bounds__: a bound on registers. Turing's holds 1024 threads.
+SEQPAR_HD constexpr int resident(int blocks) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ == 750
+    return blocks < 4 ? blocks : 4;
+#else
+    return blocks;
+#endif
+}
+
 // The widest access, up to 16 bytes, that divides all that is or-ed together.
 inline int access_width(std::uint64_t together) {
     const std::uint64_t all = together | 16;
