@@ -107,14 +107,13 @@ void check_parity(Expected& one, const std::string& letter, const Run& run) {
     for (std::size_t rank = 0; rank < results.size(); ++rank) {
         CAPTURE(rank);
         CHECK(std::abs(results[rank].loss - expected.loss) <= (run.numbers == Numbers::real ? 1e-12 : 0));
-        const auto same = [&](const std::vector<Matrix*>& got, const std::vector<Matrix*>& wanted) {
-            for (std::size_t i = 0; i < wanted.size(); ++i) {
-                CAPTURE(i);
-                check_same(*got[i], *wanted[i], run.numbers);
-            }
-        };
-        same(results[rank].gradients.of_decoder(), expected.gradients.of_decoder());
-        if (rank < at(run.cp * run.tp)) same(results[rank].gradients.of_encoder(), expected.gradients.of_encoder());
+        Weights& got = results[rank].gradients;
+        const bool encodes = rank < at(run.cp * run.tp);
+        const auto all = encodes ? got.all() : got.of_decoder(), wanted = expected.gradients.all();
+        for (std::size_t i = 0; i < all.size(); ++i) {
+            CAPTURE(i);
+            check_same(*all[i], *wanted[i], run.numbers);
+        }
     }
 }
 
@@ -168,10 +167,7 @@ TEST_CASE(
     }
     for (const Numbers numbers : {Numbers::real, Numbers::whole}) {
         Expected one(mixed_batch(numbers, false), numbers);
-        auto gradients = one.trained.gradients.of_decoder();
-        const auto rest = one.trained.gradients.of_encoder();
-        gradients.insert(gradients.end(), rest.begin(), rest.end());
-        for (Matrix* const m : gradients) {
+        for (Matrix* const m : one.trained.gradients.all()) {
             CHECK(!m->isZero(0));
             CHECK(m->cwiseAbs().maxCoeff() < 0x1p45);  // whole numbers are exact to 2^53
         }
