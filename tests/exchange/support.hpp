@@ -2,8 +2,8 @@
 // threads as ranks. Not here: any case.
 #pragma once
 
+#include "exchange/ranks.hpp"
 #include "index/support.hpp"
-#include "ranks.hpp"
 
 #include <seqpar/exchange/plans.hpp>
 
