@@ -20,18 +20,10 @@ TEST_CASE("the gradient of each matrix is the slope of the loss along a random d
                             .end_document()
                             .done();
     Result result = one_process(w, batch, Numbers::real, false);
-    const auto gradients = [&] {
-        auto all = result.gradients.of_decoder();
-        const auto rest = result.gradients.of_encoder();
-        all.insert(all.end(), rest.begin(), rest.end());
-        return all;
-    }();
+    const std::vector<Matrix*> gradients = result.gradients.all();
     const auto loss_at = [&](std::size_t number, const Matrix& step) {
         Weights moved = w;
-        auto all = moved.of_decoder();
-        const auto rest = moved.of_encoder();
-        all.insert(all.end(), rest.begin(), rest.end());
-        *all[number] += step;
+        *moved.all()[number] += step;
         return one_process(moved, batch, Numbers::real, false).loss;
     };
     for (std::size_t i = 0; i < gradients.size(); ++i) {

@@ -53,6 +53,12 @@ struct Weights {
         }
         return all;
     }
+    std::vector<Matrix*> all() {
+        std::vector<Matrix*> all = of_decoder();
+        for (Matrix* const matrix : of_encoder())
+            all.push_back(matrix);
+        return all;
+    }
 };
 
 inline Weights zero_weights() {
