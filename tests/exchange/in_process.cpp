@@ -24,6 +24,7 @@ void exchange(const VirtualRank& comm, std::int64_t count = 4, DataType type = D
 
 std::vector<std::string> errors_of(const std::vector<std::exception_ptr>& thrown) {
     std::vector<std::string> texts;
+    texts.reserve(thrown.size());
     for (const auto& one : thrown)
         texts.push_back(test::text_of<CommunicationError>(one));
     return texts;

@@ -15,6 +15,7 @@ template <class F>
 std::vector<std::exception_ptr> run_ranks(const seqpar::VirtualRanks& group, int ranks, const F& f) {
     std::vector<std::exception_ptr> thrown(static_cast<std::size_t>(ranks));
     std::vector<std::thread> threads;
+    threads.reserve(thrown.size());
     for (int rank = 0; rank < ranks; ++rank) {
         threads.emplace_back([&, rank] {
             try {

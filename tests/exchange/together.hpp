@@ -20,12 +20,13 @@ inline constexpr Mistake mistakes[] = {Mistake::none,      Mistake::row,       M
 // What a step of a trainer would check on each rank; all is right but on the ranks that have the mistake.
 inline seqpar::Status checked(int rank, int size, Mistake mistake) {
     using namespace seqpar;
+    const std::int64_t total = std::int64_t{6} * size;
     const bool bad = rank == size / 2;
     const bool bad_too = rank == size - 1;
     std::vector<float> bank(12), vectors(16), out(16);
     std::vector<std::int32_t> rows = {-1, 2, 0, -1};
-    std::vector<std::int64_t> cu_seqlens = {0, 2 * size, 6 * size};
-    std::vector<std::byte> typed(12 * 8);
+    std::vector<std::int64_t> cu_seqlens = {0, total / 3, total};
+    std::vector<std::byte> typed(96);
     if (mistake == Mistake::row && bad) rows[2] = 3;
     if (mistake == Mistake::length && bad) cu_seqlens[1] -= 1;
     if (mistake == Mistake::two_ranks && (bad || bad_too)) rows[bad ? 2 : 1] = 3 + rank;
@@ -37,8 +38,8 @@ inline seqpar::Status checked(int rank, int size, Mistake mistake) {
         bank_ref.element_bytes = 8;
     }
     std::vector<float> bank_part(12);
-    const auto layout = packed(ZigZag{}, cu_seqlens, 6 * size, size);
-    std::vector<std::int32_t> ids(static_cast<std::size_t>(6 * size)), local(6);
+    const auto layout = packed(ZigZag{}, cu_seqlens, total, size);
+    std::vector<std::int32_t> ids(static_cast<std::size_t>(total)), local(6);
     Status status = status_of([&] { shard(check_only, layout, rank, ids, axis<0>, local); });
     status = worse(status, status_of([&] {
                        VisionGather{}(check_only, tensor(vectors.data(), 4, 4), rows, tensor(bank.data(), 3, 4),

@@ -72,7 +72,7 @@ TEST_CASE("short floats are summed as such, rounded to nearest even") {
     comm.all_reduce(group, in, sum, 1, DataType::bfloat16, Reduction::sum, {});
     comm.all_reduce(group, short_in, short_sum, 1, DataType::float16, Reduction::sum, {});
     group.close();
-    CHECK(static_cast<float>(sum[0]) == 260.0f);        // 259 lies in the middle of 258 and 260
+    CHECK(static_cast<float>(sum[0]) == 260.0f);         // 259 lies in the middle of 258 and 260
     CHECK(static_cast<float>(short_sum[0]) == 2072.0f);  // exact
 }
 

@@ -38,7 +38,7 @@ struct World {
     World(const World&) = delete;
     World& operator=(const World&) = delete;
     // A communicator that failed has been aborted already.
-    void destroy(const seqpar::Nccl& used) {
+    void destroy(const seqpar::Nccl& used) const {
         if (!used.engine().aborted()) {
             ncclResult_t state = ncclCommFinalize(comm);
             while (state == ncclInProgress && ncclCommGetAsyncError(comm, &state) == ncclSuccess) {

@@ -119,7 +119,7 @@ private:
     [[nodiscard]] Values of_rank(int rank, std::int64_t start, std::int64_t count) const {
         Values values;
         for (std::int64_t i = start; i < start + count; ++i)
-            values.push_back((rank * 3 + i * 5) % modulus_);
+            values.push_back((std::int64_t{rank} * 3 + i * 5) % modulus_);
         return values;
     }
     [[nodiscard]] Values of_all(std::int64_t start, std::int64_t count, Reduction reduction) const {
@@ -132,7 +132,7 @@ private:
         return all;
     }
     // How many elements go from one rank to another, and how many a rank gives to all; 0 for some.
-    [[nodiscard]] std::int64_t between(int from, int to) const { return (from * 2 + to * 3) % 4; }
+    [[nodiscard]] std::int64_t between(int from, int to) const { return (std::int64_t{from} * 2 + to * 3) % 4; }
     [[nodiscard]] Values parts(std::int64_t first, bool equal) const {
         Values counts(static_cast<std::size_t>(comm_.size()), first);
         for (std::size_t r = 0; r < counts.size() && !equal; ++r)

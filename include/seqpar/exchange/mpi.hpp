@@ -103,19 +103,18 @@ private:
         const MPI_Datatype type = type_of(step.type);
         const void* const from = step.from == nullptr ? nullptr : offset_by(step.from, done, step.type);
         void* const to = step.to == nullptr ? nullptr : offset_by(step.to, done, step.type);
-        MPI_Request request = MPI_REQUEST_NULL;
+        MPI_Request* const request = &pending.requests.emplace_back(MPI_REQUEST_NULL);
         int code = MPI_SUCCESS;
         switch (step.kind) {
-            case StepKind::send: code = MPI_Isend(from, count, type, step.peer, 0, comm_, &request); break;
-            case StepKind::receive: code = MPI_Irecv(to, count, type, step.peer, 0, comm_, &request); break;
+            case StepKind::send: code = MPI_Isend(from, count, type, step.peer, 0, comm_, request); break;
+            case StepKind::receive: code = MPI_Irecv(to, count, type, step.peer, 0, comm_, request); break;
             case StepKind::reduce:
-                code = MPI_Ireduce(from, to, count, type, op_of(step), step.peer, comm_, &request);
+                code = MPI_Ireduce(from, to, count, type, op_of(step), step.peer, comm_, request);
                 break;
             default:
-                code = MPI_Iallreduce(from == to ? MPI_IN_PLACE : from, to, count, type, op_of(step), comm_, &request);
+                code = MPI_Iallreduce(from == to ? MPI_IN_PLACE : from, to, count, type, op_of(step), comm_, request);
         }
         require_mpi(code, step.verb);
-        pending.requests.push_back(request);
         pending.steps.push_back(&step);
         pending.counts.push_back(count);
     }
