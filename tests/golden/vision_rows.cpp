@@ -834,8 +834,11 @@ TEST_CASE("a golden folder that is not there is an error, and so is a kind that 
         for (const Case& c : cases(subfolder)) {
             if (!kinds.contains(c.kind())) ++unknown[c.kind() + " (" + c.file + ")"];
         }
-        for (const auto& [kind, count] : unknown)
-            FAIL_CHECK(subfolder + ": no test knows kind " + kind + ", " + std::to_string(count) + " cases");
+        for (const auto& [kind, count] : unknown) {
+            const std::string line =
+                subfolder + ": no test knows kind " + kind + ", " + std::to_string(count) + " cases";
+            FAIL_CHECK(line);
+        }
     }
     const char* const given = std::getenv("SEQPAR_GOLDEN");
     const std::string before = given == nullptr ? "" : given;
