@@ -155,8 +155,7 @@ TEST_CASE("a batch of text alone keeps every rank in the encoder's collectives, 
     }
 }
 
-TEST_CASE(
-    "the mixed batch has ranks without an image to encode, and ranks without a vision token; no gradient is zero") {
+TEST_CASE("the mixed batch has ranks without images and ranks without vision tokens, and no gradient is zero") {
     const Batch batch = mixed_batch(Numbers::real, false);
     for (const Encoder encoder : {Encoder::gathered, Encoder::routed}) {
         const Run run{4, 1, 1, encoder};
