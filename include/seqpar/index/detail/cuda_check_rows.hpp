@@ -23,12 +23,12 @@ struct RowTally {
     SEQPAR_HD std::int64_t* count(int bank) const { return words + rows() + bank; }
     SEQPAR_HD std::int64_t* illegal() const { return count(max_banks); }
 
-    // The bank of a token, -1 for text or where there is no such bank; first: where the first use of its row stands, or null.
+    // The bank of a token, -1 for what names no row or no bank that there is; first: where the first use of its row stands, or null.
     SEQPAR_HD int use(std::int64_t token, std::int64_t*& first) const {
         const std::int64_t length = length_of(check.rows);
         const auto want = check.at(token / length, token % length);
         first = nullptr;
-        if (want.bank < 0 || want.bank >= check.bank_count) return -1;
+        if (want.row == -1 || want.bank < 0 || want.bank >= check.bank_count) return -1;
         const int bank = static_cast<int>(want.bank);
         if (want.row >= 0 && want.row < check.info[bank].rows) first = first_use(bank) + want.row;
         return bank;
