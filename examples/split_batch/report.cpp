@@ -49,6 +49,8 @@ OwnershipPanel panel(const Batch& batch, std::string name, int ranks, const Owne
 
 }  // namespace
 
+std::string rank_file_name(int number) { return text("rank-", number, ".safetensors"); }
+
 void print_table(const Batch& batch, const Options& options, const SplitResult& result, const Ownership& contiguous) {
     std::printf("%s: %lld tokens in %zu documents, %lld image rows, %lld video rows of %lld bytes\n",
                 batch.file.c_str(), static_cast<long long>(batch.tokens()), batch.documents.size(),
@@ -75,27 +77,31 @@ void print_table(const Batch& batch, const Options& options, const SplitResult& 
         std::printf("  %s\n", claim.c_str());
 }
 
+void write_rank_file(const Batch& batch, const Options& options, const std::vector<std::int32_t>& cu_seqlens,
+                     int number, const RankData& rank, const std::filesystem::path& path) {
+    const std::int64_t slots = rank.slots();
+    TensorFile file;
+    file.metadata = {{"layout", options.layout},
+                     {"cp", std::to_string(options.cp)},
+                     {"tp", std::to_string(options.tp)},
+                     {"cp_rank", std::to_string(number / options.tp)},
+                     {"tp_rank", std::to_string(number % options.tp)},
+                     {"cu_seqlens", nlohmann::json(cu_seqlens).dump()}};
+    file.add<std::int64_t>("position", {slots}, rank.position);
+    file.add<std::int64_t>("source", {slots}, rank.source);
+    file.add<std::int64_t>("input_ids", {slots}, rank.input_ids);
+    file.add<std::int64_t>("labels", {static_cast<std::int64_t>(rank.labels.size())}, rank.labels);
+    file.add<std::int32_t>("position_ids", {3, slots}, rank.position_ids);
+    file.add<std::int32_t>("bank", {slots}, rank.bank);
+    file.add<std::int32_t>("row", {slots}, rank.row);
+    file.add<seqpar::bf16>("embeddings", {slots, batch.image.width}, rank.embeddings);
+    write_tensors(file, path);
+}
+
 void write_rank_files(const Batch& batch, const Options& options, const SplitResult& result, OutputFolder& folder) {
     for (std::size_t r = 0; r < result.ranks.size(); ++r) {
-        const RankData& rank = result.ranks[r];
-        const std::int64_t slots = rank.slots();
-        const int number = static_cast<int>(r);
-        TensorFile file;
-        file.metadata = {{"layout", options.layout},
-                         {"cp", std::to_string(options.cp)},
-                         {"tp", std::to_string(options.tp)},
-                         {"cp_rank", std::to_string(number / options.tp)},
-                         {"tp_rank", std::to_string(number % options.tp)},
-                         {"cu_seqlens", nlohmann::json(result.ownership.cu_seqlens).dump()}};
-        file.add<std::int64_t>("position", {slots}, rank.position);
-        file.add<std::int64_t>("source", {slots}, rank.source);
-        file.add<std::int64_t>("input_ids", {slots}, rank.input_ids);
-        file.add<std::int64_t>("labels", {static_cast<std::int64_t>(rank.labels.size())}, rank.labels);
-        file.add<std::int32_t>("position_ids", {3, slots}, rank.position_ids);
-        file.add<std::int32_t>("bank", {slots}, rank.bank);
-        file.add<std::int32_t>("row", {slots}, rank.row);
-        file.add<seqpar::bf16>("embeddings", {slots, batch.image.width}, rank.embeddings);
-        write_tensors(file, folder.file(text("rank-", r, ".safetensors")));
+        write_rank_file(batch, options, result.ownership.cu_seqlens, static_cast<int>(r), result.ranks[r],
+                        folder.file(rank_file_name(static_cast<int>(r))));
     }
 }
 

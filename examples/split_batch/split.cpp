@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <span>
 #include <stdexcept>
+#include <utility>
 
 namespace example {
 
@@ -220,10 +221,11 @@ void prove_commutes(const Batch& batch, const Prepared& whole, const Layout& lay
 // The adjoint of the gather takes every bank row back out of the embeddings that the ranks hold.
 void rebuild_banks(const Batch& batch, SplitResult& result) {
     const std::int64_t width = batch.image.width;
-    std::vector<sp::bf16> image(batch.image.bytes.size());  // a gradient is no byte; each value is one that a byte holds
+    std::vector<sp::bf16> image(
+        batch.image.bytes.size());  // a gradient is no byte; each value is one that a byte holds
     std::vector<sp::bf16> video(batch.video.bytes.size());
-    const auto banks = sp::banks(sp::tensor(image.data(), batch.image.rows, width),
-                                 sp::tensor(video.data(), batch.video.rows, width));
+    const auto banks =
+        sp::banks(sp::tensor(image.data(), batch.image.rows, width), sp::tensor(video.data(), batch.video.rows, width));
     for (const RankData& mine : result.ranks) {
         sp::VisionGather{}.backward(thrust::seq, sp::tensor(mine.embeddings.data(), mine.slots(), width),
                                     sp::row_array(mine.row, mine.bank), sp::no_gradient, banks, sp::Store{});
@@ -255,12 +257,18 @@ Ownership describe(const Batch& batch, const Layout& layout, const std::vector<s
 
 }  // namespace
 
-SplitResult split(const Batch& batch, const Options& options) {
+RankData split_one(const Batch& batch, const Options& options, int rank) {
+    const Prepared whole = prepare(batch);
+    return with_layout(batch, options, [&](const auto& layout, const std::vector<std::int32_t>&) {
+        return split_rank(batch, whole, layout, rank);
+    });
+}
+
+SplitResult put_together(const Batch& batch, const Options& options, std::vector<RankData> ranks) {
     const Prepared whole = prepare(batch);
     return with_layout(batch, options, [&](const auto& layout, const std::vector<std::int32_t>& cu) {
         SplitResult result;
-        for (int r = 0; r < layout.ranks(); ++r)
-            result.ranks.push_back(split_rank(batch, whole, layout, r));
+        result.ranks = std::move(ranks);
         result.ownership = describe(batch, layout, cu);
         prove_partition(layout, result);
         prove_commutes(batch, whole, layout, cu, result);
@@ -268,6 +276,16 @@ SplitResult split(const Batch& batch, const Options& options) {
         rebuild_banks(batch, result);
         return result;
     });
+}
+
+SplitResult split(const Batch& batch, const Options& options) {
+    const Prepared whole = prepare(batch);
+    std::vector<RankData> ranks;
+    with_layout(batch, options, [&](const auto& layout, const std::vector<std::int32_t>&) {
+        for (int r = 0; r < layout.ranks(); ++r)
+            ranks.push_back(split_rank(batch, whole, layout, r));
+    });
+    return put_together(batch, options, std::move(ranks));
 }
 
 Ownership ownership(const Batch& batch, const Options& options) {

@@ -53,6 +53,10 @@ struct SplitResult {
 // a difference is a std::logic_error. A layout that the batch does not allow throws seqpar::Error.
 SplitResult split(const Batch& batch, const Options& options);
 
+// The same in two steps, for ranks that are processes: what one rank makes alone, and the proofs over what all of them hold.
+RankData split_one(const Batch& batch, const Options& options, int rank);
+SplitResult put_together(const Batch& batch, const Options& options, std::vector<RankData> ranks);
+
 // Who would hold what under the options' layout, without splitting anything.
 Ownership ownership(const Batch& batch, const Options& options);
 
