@@ -124,6 +124,7 @@ private:
         const int count = static_cast<int>(pending.requests.size());
         std::vector<MPI_Status> states(pending.requests.size());
         int all = 0;
+        int looks = 0;
         for (;;) {
             const int code = MPI_Testall(count, pending.requests.data(), &all, states.data());
             if (code == MPI_ERR_IN_STATUS) {
@@ -138,7 +139,12 @@ private:
                 throw CommunicationError("rank " + std::to_string(rank_) + " waits for others for longer than " +
                                          std::to_string(time_limit_.count()) + " ms");
             }
-            std::this_thread::yield();
+            // Others may need this core to send what is waited for: after some looks, look less often.
+            if (++looks < 1000) {
+                std::this_thread::yield();
+            } else {
+                std::this_thread::sleep_for(std::chrono::microseconds(50));
+            }
         }
         for (std::size_t i = 0; i < states.size(); ++i) {
             const Step<NoStream>& step = *pending.steps[i];
