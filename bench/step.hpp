@@ -28,6 +28,7 @@ T* device_array(std::int64_t count, const std::vector<T>& values = {}) {
     must(cudaMalloc(&data, static_cast<std::size_t>(count) * sizeof(T)));
     must(cudaMemset(data, 0, static_cast<std::size_t>(count) * sizeof(T)));
     if (!values.empty()) must(cudaMemcpy(data, values.data(), values.size() * sizeof(T), cudaMemcpyHostToDevice));
+    must(cudaDeviceSynchronize());
     return static_cast<T*>(data);
 }
 

@@ -15,5 +15,5 @@ fi
 (cd "$root" && cmake --preset gpu -B build/traffic -DSEQPAR_BUILD_TESTS=OFF -DCMAKE_CUDA_ARCHITECTURES=90 \
   "-DSEQPAR_TEST_LAUNCHER=$SEQPAR_TEST_LAUNCHER" && cmake --build build/traffic --target seqpar_bench_gpu) >&2
 IFS=';' read -ra launcher <<<"$SEQPAR_TEST_LAUNCHER"
-[ $# != 0 ] || set -- --batch 2 --length 4096 --width 1024 --documents 4 --ranks 4 --span 64
+[ $# != 0 ] || set -- --batch 2 --length 4096 --width 4096 --documents 4 --ranks 4 --span 64
 exec python3 "$root/bench/traffic.py" "$root/build/traffic/bench/seqpar_bench_gpu" "$@" -- "${launcher[@]}"

@@ -2,7 +2,7 @@
 # tests/gpu.sh - on a machine with a GPU, the CUDA toolkit, CMake and Ninja, but no network: builds the device tests and the GPU
 # benchmark, runs them, and the tests once more under compute-sanitizer, within six minutes on 16 cores; one summary at the end.
 # tests/gpu.sh --prepare - beforehand, on a machine with a network: puts what comes from package registries (doctest,
-# nlohmann-json, Google Benchmark) into build/gpu-packages, which is to travel with the tree (git ignores it).
+# nlohmann-json, Google Benchmark, Eigen) into build/gpu-packages, which is to travel with the tree (git ignores it).
 #
 # Exit code 0: nothing failed. A compute-sanitizer that refuses the device, or a target of the benchmark that was missed, is told
 # and is no failure; what was cut off for time is one.
@@ -19,7 +19,7 @@ prepare() {
   rm -rf "$packages"
   mkdir -p "$packages"
   local package
-  for package in doctest-dev nlohmann-json3-dev libbenchmark-dev "$library"; do
+  for package in doctest-dev nlohmann-json3-dev libbenchmark-dev libeigen3-dev "$library"; do
     dpkg -L "$package" | while read -r file; do
       if [ ! -d "$file" ] || [ -L "$file" ]; then echo "$file"; fi
     done

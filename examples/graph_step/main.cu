@@ -21,11 +21,13 @@ T* on_device(std::int64_t count) {
     void* data = nullptr;
     must(cudaMalloc(&data, static_cast<std::size_t>(count) * sizeof(T)));
     must(cudaMemset(data, 0, static_cast<std::size_t>(count) * sizeof(T)));
+    must(cudaDeviceSynchronize());  // the stream of the step does not wait for the default one
     return static_cast<T*>(data);
 }
 template <class T>
 void put(T* to, const std::vector<T>& from) {
     must(cudaMemcpy(to, from.data(), from.size() * sizeof(T), cudaMemcpyHostToDevice));
+    must(cudaDeviceSynchronize());
 }
 
 }  // namespace

@@ -32,6 +32,7 @@ public:
 
     void set(const std::vector<T>& values) {
         must(cudaMemcpy(data_, values.data(), values.size() * sizeof(T), cudaMemcpyHostToDevice));
+        must(cudaDeviceSynchronize());  // streams of the tests do not wait for the default one
     }
     std::vector<T> get() const {
         std::vector<T> values(static_cast<std::size_t>(count_));

@@ -124,9 +124,10 @@ void check_all(Numbers numbers, Batch (*make)(Numbers, bool)) {
     Expected one(make(numbers, false), numbers), to_pad(make(numbers, true), numbers);
     int count = 0;
     for (const std::string& letter : letters) {
+        ++count;  // 20 ways a layout: without it each way would meet the same two choices in every layout
         for (const auto& [cp, tp, pp] : {std::array{2, 1, 1}, {4, 1, 1}, {2, 2, 1}, {2, 2, 2}}) {
             for (const Encoder encoder : ways) {
-                ++count;  // what else there is: each with each, in turn
+                ++count;  // what else there is, in turn
                 const auto over_tp = count / 2 % 2 == 0 ? sp::BankState::invariant : sp::BankState::replicated;
                 check_parity(letter == "padded B" ? to_pad : one, letter,
                              {cp, tp, pp, encoder, over_tp, count % 2 == 0, numbers});

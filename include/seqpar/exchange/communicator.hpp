@@ -93,7 +93,7 @@ struct NoStream {};
 //   deadlock, and no result may be read, no buffer freed or overwritten before (with a stream: before the stream has come there).
 //   close() throws; a guard destroyed without it drops its verbs, and other ranks may get an error for it.
 // - send and recv may name the own rank, received in the same group. Counts are in elements of the type and may be 0, but a message of no elements is received as well. Buffers are contiguous.
-// - Two ranks' messages match in the order of the calls, a group's collectives as well; counts and types agree on both sides.
+// - Messages between two ranks match in the order of the calls, collectives among them; counts and types agree on both sides.
 // - all_gather: `to` has `count` elements from each rank, in their order; of the _v form, counts[r] from rank r. `from` may be the
 //   caller's own part of `to`. all_to_all_v: part r of `from`, of send_counts[r] elements, goes to rank r, and of
 //   receive_counts[r] comes from it. reduce_scatter: `from` has a part for each rank, as `to` of all_gather; `to` gets the own

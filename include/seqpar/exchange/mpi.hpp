@@ -19,7 +19,7 @@ public:
     using Steps = std::vector<Step<NoStream>>;
     static constexpr bool native_equal = false;
 
-    explicit MpiEngine(MPI_Comm comm, std::chrono::milliseconds time_limit = {}, int longest = 1 << 30)
+    explicit MpiEngine(MPI_Comm comm, std::chrono::milliseconds time_limit = std::chrono::minutes(10), int longest = 1 << 30)
         : time_limit_(time_limit), longest_(longest) {
         require_mpi(MPI_Comm_dup(comm, &comm_), "MPI_Comm_dup");
         require_mpi(MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");

@@ -232,13 +232,12 @@ std::vector<std::int32_t> rows_of_shard(const L& layout, int rank, const Rows& r
         for (Run run; cursor.next(run);) {
             for (std::int64_t i = 0; i < run.length; ++i) {
                 const std::int64_t token = run.position + i;
-                std::int32_t row = run.position < 0 ? -1 : entry(rows, sample, token);
-                if constexpr (!std::is_same_v<Banks, NoArray>) {
-                    if (row != -1 && entry(banks, sample, token) != bank) row = other_bank;
-                }
-                if (row < (std::is_same_v<Banks, NoArray> ? -1 : other_bank) || row >= bank_rows)
+                const std::int32_t row = run.position < 0 ? -1 : entry(rows, sample, token);
+                bool other = false;
+                if constexpr (!std::is_same_v<Banks, NoArray>) other = row != -1 && entry(banks, sample, token) != bank;
+                if (!other && (row < -1 || row >= bank_rows))
                     throw_if_bad(make_status(Kind::row_range, bank, sample * length_of(rows) + token, bank_rows, row));
-                result.push_back(row);
+                result.push_back(other ? other_bank : row);
             }
         }
     }
