@@ -37,7 +37,7 @@ struct Arrays {
         const example::Tensor& tensor = file.tensors.at(name + "." + key);
         if (tensor.dtype != dtype<T>) throw std::runtime_error(key + " is " + tensor.dtype);
         std::vector<T> all(tensor.bytes.size() / sizeof(T));
-        std::memcpy(static_cast<void*>(all.data()), tensor.bytes.data(), tensor.bytes.size());
+        if (!all.empty()) std::memcpy(static_cast<void*>(all.data()), tensor.bytes.data(), tensor.bytes.size());
         return all;
     }
     // Not there: no rows.
