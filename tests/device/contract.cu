@@ -38,6 +38,7 @@ TEST_CASE_FIXTURE(Fixture, "moves: one launch, none for empty work") {
     CHECK(kernels_of(stream, [&] {
               shard(exec(), layout(), 0, hidden.tensor(64, 0), axis<0>, local.tensor(32, 0));
               shard(exec(), ZigZag{}(0, 2), 1, hidden.tensor(0, 32), axis<0>, local.tensor(0, 32));
+              shard_batch(exec(), layout(), 0);
           }) == 0);
 }
 

@@ -267,6 +267,18 @@ TEST_CASE("what a host can see is thrown as on a host, before anything is launch
     refused(Kind::extent, [&](const auto& exec, auto to, bool there) {
         shift_labels(exec, tensor(cu.on(there).data(), std::int64_t{3}), 1, -100, to);
     });
+    // Of no token nothing is launched that could tell.
+    const auto of_no_token = [&](const List& items) {
+        return [items](const auto& exec, auto to, bool) {
+            const std::vector<BankInfo> info{
+                {0, Offsets<std::int64_t>(items.data(), static_cast<std::int64_t>(items.size()))}};
+            auto* const data = view(to).data_handle();
+            expand_rows(exec, tensor(data, 0), placeholders({{-5, 0}}), info, tensor(data, 3),
+                        tensor(reinterpret_cast<std::int32_t*>(data + 8), 3));
+        };
+    };
+    refused(Kind::extent, of_no_token({0}));
+    refused(Kind::row_count, of_no_token({0, 2}));
     refused(Kind::value_lost, [&](const auto& exec, auto to, bool) {
         positions(exec, Contiguous{}(std::int64_t{1} << 33, 1 << 29), 0,
                   tensor(reinterpret_cast<std::int32_t*>(view(to).data_handle()), std::int64_t{16}));

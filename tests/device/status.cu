@@ -98,6 +98,47 @@ TEST_CASE("a bank number without a bank is reported by its token") {
     CHECK(reported(status) == make_status(Kind::bank_range, 0, 3, 2, 7));
 }
 
+namespace {
+
+// What operations on a row array report that is split by these offsets: sharded once, and a shard of it sharded again. The offsets
+// are read for nothing else.
+std::vector<Status> of_row_shards(const List& cu, std::int64_t total, int ranks) {
+    const test::Stream stream;
+    const DeviceArray<std::int64_t> offsets(cu);
+    const DeviceArray<std::int32_t> rows(std::vector<std::int32_t>(static_cast<std::size_t>(total), 0));
+    const std::int64_t half = total / ranks / 2;
+    const DeviceArray<bf16> bank(16), h(2 * half * 16), d_bank(16);
+    const DeviceArray<std::int32_t> kept(2 * half), kept_again(half);
+    const DeviceArray<char> scratch(1 << 20);
+    const auto layout = packed(ZigZag{}, test::offsets_on(offsets), total, ranks);
+    const auto local = sharded(rows.tensor(total), layout, 0, axis<0>);
+    const auto again = sharded(local, Contiguous{}(2 * half, 2), 1, axis<0>);
+    const DeviceArray<Status> status(6);
+    ScratchSpan memory(scratch.data(), scratch.count());
+    const auto exec = [&](int i) { return reporting(thrust::cuda::par_nosync(memory).on(stream), status.data() + i); };
+    VisionGather{}(exec(0), h.tensor(2 * half, 16), local, bank.tensor(1, 16), h.tensor(2 * half, 16));
+    VisionGather{}.backward(exec(1), h.tensor(2 * half, 16), local, no_gradient, d_bank.tensor(1, 16), Summed<Store>{});
+    compact(exec(2), local, all_banks, no_array, kept.tensor(2 * half));
+    VisionGather{}(exec(3), h.tensor(half, 16), again, bank.tensor(1, 16), h.tensor(half, 16));
+    VisionGather{}.backward(exec(4), h.tensor(half, 16), again, no_gradient, d_bank.tensor(1, 16), Summed<Store>{});
+    compact(exec(5), again, all_banks, no_array, kept_again.tensor(half));
+    stream.wait();
+    return status.get();
+}
+
+}  // namespace
+
+TEST_CASE("illegal offsets of a sharded row array alone are reported, and lead to no entry outside it") {
+    for (const Status& status : of_row_shards({0, 8, 8, 24}, 24, 2))
+        CHECK(status.ok());
+    for (const Status& status : of_row_shards({0, 8, 10, 24}, 24, 2))
+        CHECK(status == make_status(Kind::document_multiple, 0, 1, 4, 2));
+    for (const List& cu : {List{0, INT64_MAX, 24}, List{-500, -400, -300, -200}, List{2400, 1600, 800, 0}}) {
+        for (const Status& status : of_row_shards(cu, 24, 2))
+            CHECK_FALSE(status.ok());
+    }
+}
+
 TEST_CASE("what a host can see is thrown before anything is launched") {
     const test::Stream stream;
     const DeviceArray<std::int64_t> cu(List{0, 8, 16});

@@ -100,6 +100,30 @@ SEQPAR_HD inline void report([[maybe_unused]] Status* sink, [[maybe_unused]] con
 #endif
 }
 
+// What the threads of a grid look at together of the layouts that x reads through: x itself, or those of a view made by sharded(),
+// one in the other, or of the row arrays of tokens.
+template <class X>
+__device__ void check_layouts(const X& x, Status* status) {
+    if constexpr (Layout<X>) {
+        const std::int64_t step = std::int64_t{gridDim.x} * block_threads;
+        for (std::int64_t i = std::int64_t{blockIdx.x} * block_threads + threadIdx.x; i < entries(x); i += step)
+            report(status, check_entry(x, i));
+    } else if constexpr (requires { x.view(); }) {
+        check_layouts(x.view(), status);
+    } else if constexpr (requires { x.mapping(); }) {
+        check_layouts(x.mapping(), status);
+    } else if constexpr (requires { Layout<std::remove_cvref_t<decltype(x.layout())>>; }) {
+        check_layouts(x.layout(), status);
+        check_layouts(x.base(), status);
+    } else if constexpr (requires {
+                             x.rows;
+                             x.banks;
+                         }) {
+        check_layouts(x.rows, status);
+        check_layouts(x.banks, status);
+    }
+}
+
 }  // namespace detail
 
 // `exec`, and where its kernels say what is wrong with the data that they read on the device (offsets, tables, row numbers):

@@ -35,6 +35,12 @@ template <class D>
 concept HostExec = is_host_exec<D>;
 
 template <class D>
+constexpr void no_backend() {
+    static_assert(is_host_exec<D>,
+                  "this execution policy runs on no host: a CUDA one needs #include <seqpar/cuda.hpp>");
+}
+
+template <class D>
 using ExecBase = thrust::detail::execution_policy_base<D>;
 
 // Whether `exec` is known to run on the calling thread alone, so that cutting work into pieces gains nothing.

@@ -236,8 +236,8 @@ void run_check_rows(Dispatch, const D&, const Check& check) {
     throw_if_bad(check_row_stream(check));
 }
 template <class D, class... Rest>
-void run_check_rows(Dispatch, const D&, const Rest&...) {
-    static_assert(is_host_exec<D>, "no header included serves this execution policy: for CUDA include seqpar/cuda.hpp");
+void run_check_rows(NoBackend, const D&, const Rest&...) {
+    no_backend<D>();
 }
 
 }  // namespace detail

@@ -77,15 +77,6 @@ private:
     }
 };
 
-template <class T, class X>
-Line<T> line_or_none(X& x) {
-    if constexpr (is_no_array<X>) {
-        return {};
-    } else {
-        return line(x);
-    }
-}
-
 template <class V, class M>
 auto expand_job(const MaskedIds<V, M>& stream, const PlaceholderRules& rules, std::span<const BankInfo> info) {
     ExpandJob<V, M> job{row_job(stream, rules, NoArray{}, NoArray{}), {}, {}, {}, {}, {}, {}, 0};
@@ -141,12 +132,14 @@ Status check_expand_rows(Ids&& ids, const PlaceholderRules& rules, std::span<con
     if constexpr (is_host_exec<D>) {
         if (status.ok()) status = check_item_count(job, rules, next);
         if (status.ok()) length = job.place(job.total(), next);
+    } else if (job.total() == 0) {  // no thread will tell
+        length = 0;
+        for (int b = 0; b < rules.banks() && status.ok(); ++b)
+            status = job.check_count(next, b);
     }
     if (status.ok()) status = check_lengths(length, 1, out_id_view, row_view, bank_view, source_view);
-    if (status.ok()) status = check_overlap(out_id_view, 1, stream.ids, stream.valid, row_view, bank_view, source_view);
-    if (status.ok()) status = check_overlap(row_view, 2, stream.ids, stream.valid, bank_view, source_view);
-    if (status.ok()) status = check_overlap(bank_view, 3, stream.ids, stream.valid, source_view);
-    if (status.ok()) status = check_overlap(source_view, 4, stream.ids, stream.valid);
+    if (status.ok())
+        status = check_outputs<4>(1, out_id_view, row_view, bank_view, source_view, stream.ids, stream.valid);
     for (int b = 0; b < rules.banks() && is_host_exec<D> && status.ok(); ++b)
         status = job.check_last_row(next, b);
     return status;
@@ -160,7 +153,7 @@ Status check_expand_rows(Ids&& ids, const PlaceholderRules& rules, std::span<con
 // On the calling thread under every exec, which must be a host's. Synchronises: never. Allocates: never. Launches: none. Reads
 // offsets on: the host.
 template <class D, class Ids, OffsetArray R, IndexArray Out>
-    requires(detail::HostExec<D> && TokenStream<Ids>)
+    requires(detail::HostExec<D>&& TokenStream<Ids>)
 void expanded_offsets(const detail::ExecBase<D>&, Ids&& ids, const PlaceholderRules& rules,
                       std::span<const BankInfo> info, R&& cu_seqlens, Out&& out) {
     const auto stream = detail::stream_of(ids);

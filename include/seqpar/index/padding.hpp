@@ -90,8 +90,8 @@ std::int64_t pad_documents(Dispatch, const D&, Offsets<Int> from, std::int64_t m
     return sum;
 }
 template <class D, class... Rest>
-void pad_documents(Dispatch, const D&, const Rest&...) {
-    static_assert(is_host_exec<D>, "no header included serves this execution policy: for CUDA include seqpar/cuda.hpp");
+void pad_documents(NoBackend, const D&, const Rest&...) {
+    no_backend<D>();
 }
 
 template <class D, OffsetInteger Int>
@@ -114,7 +114,7 @@ void resize(const ExecBase<D>& exec, Offsets<Int> from, std::int64_t length, std
 
 // Offsets that are read during the call where exec is a host's, and maybe later where it is not.
 template <class R, class D>
-concept OffsetsFor = BorrowedOffsets<R> || (OffsetArray<R> && HostExec<D>);
+concept OffsetsFor = BorrowedOffsets<R> ||(OffsetArray<R>&& HostExec<D>);
 
 }  // namespace detail
 

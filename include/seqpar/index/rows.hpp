@@ -103,7 +103,7 @@ concept TokenIds = Tensor<X> && requires {
 // ids that may be placeholders only where `valid` is not 0: elsewhere they are text (padding, tokens that a policy
 // made). Shapes: alike. valid: any integers or bool. Views: both must outlive the call that takes the result.
 template <detail::TokenIds Ids, BorrowedTensor Valid>
-    requires(BorrowedTensor<Ids> && axes_of<Ids> == axes_of<Valid> && std::integral<element_of<Valid>>)
+    requires(BorrowedTensor<Ids>&& axes_of<Ids> == axes_of<Valid> && std::integral<element_of<Valid>>)
 [[nodiscard]] constexpr auto masked(Ids&& ids, Valid&& valid) {
     return detail::MaskedIds<view_of<Ids>, view_of<Valid>>{view(ids), view(valid)};
 }
@@ -304,8 +304,8 @@ void run_rows(Dispatch, const D& exec, const Job& job, const PlaceholderRules& r
     }
 }
 template <class D, class... Rest>
-void run_rows(Dispatch, const D&, const Rest&...) {
-    static_assert(is_host_exec<D>, "no header included serves this execution policy: for CUDA include seqpar/cuda.hpp");
+void run_rows(NoBackend, const D&, const Rest&...) {
+    no_backend<D>();
 }
 
 // Whether ids of type Id can be told by the rules, and rows of one array by bank.
@@ -360,6 +360,15 @@ constexpr auto view_or_none(X& x) {
     }
 }
 
+template <class T, class X>
+Line<T> line_or_none(X& x) {
+    if constexpr (is_no_array<X>) {
+        return {};
+    } else {
+        return line(x);
+    }
+}
+
 // The first placeholder whose row leaves int32, looked for only where there are enough tokens for one.
 template <class Job>
 Status check_row_range(const Job& job, NextRows next, int banks) {
@@ -392,7 +401,7 @@ concept CountArray = is_no_array<X> || requires {
 // none.
 template <class Rows, class Ids, class Banks = NoArray, class Counts = NoArray>
 concept RowsOf = TokenStream<Ids> && detail::RowArray<Rows, detail::stream_axes<Ids>> &&
-                 detail::BankArray<Banks, detail::stream_axes<Ids>> && detail::CountArray<Counts>;
+    detail::BankArray<Banks, detail::stream_axes<Ids>> && detail::CountArray<Counts>;
 
 namespace detail {
 
@@ -416,8 +425,7 @@ Status check_build_rows(Ids&& ids, const PlaceholderRules& rules, Rows&& rows, B
             status = make_status(Kind::extent, 4, 0, rules.banks(), count_view.extent(0), 0);
         }
     }
-    if (status.ok()) status = check_overlap(row_view, 1, stream.ids, bank_view, stream.valid, count_view);
-    if (status.ok()) status = check_overlap(bank_view, 2, stream.ids, stream.valid, count_view);
+    if (status.ok()) status = check_outputs<2>(1, row_view, bank_view, count_view, stream.ids, stream.valid);
     if (status.ok()) status = check_overlap(count_view, 4, stream.ids, stream.valid);
     if (!status.ok() || !is_host_exec<D>) return status;
     return check_row_range(row_job(stream, rules, row_view, bank_view), first_rows(rules), rules.banks());

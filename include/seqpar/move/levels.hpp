@@ -156,8 +156,7 @@ void run_compact(Dispatch, const D& exec, const Job& job, std::int64_t capacity,
 }
 template <class D, class... Rest>
 void run_compact(NoBackend, const D&, const Rest&...) {
-    static_assert(is_host_exec<D>,
-                  "this execution policy runs on no host: a CUDA one needs #include <seqpar/cuda.hpp>");
+    no_backend<D>();
 }
 
 template <int Axes, class X>
@@ -167,14 +166,6 @@ auto token_array_or_none(X& x) {
     } else {
         static_assert(axes_of<X> == Axes, "the mask has the axes of the row array");
         return token_array<Axes>(x);
-    }
-}
-template <class X>
-Line<std::int32_t> line_or_none(X& x) {
-    if constexpr (is_no_array<X>) {
-        return {};
-    } else {
-        return line(x);
     }
 }
 
@@ -200,10 +191,7 @@ Status compact_status(const Job& job, const R& rows, const Mask& mask, const Out
     if constexpr (!is_no_array<Count>) {
         if (count.extent(0) != 1) return make_status(Kind::extent, 4, 0, 1, count.extent(0));
     }
-    Status status = check_overlap(mask, 1, rows, out_rows, out_banks, count);
-    status = worse(status, check_overlap(out_rows, 2, rows, out_banks, count));
-    status = worse(status, check_overlap(out_banks, 3, rows, count));
-    status = worse(status, check_overlap(count, 4, rows));
+    Status status = check_outputs<4>(1, mask, out_rows, out_banks, count, rows);
     if constexpr (is_host_exec<D>) {
         NextRows next;
         if (capacity < job.total()) job.count(0, job.total(), next);
@@ -228,7 +216,7 @@ void compact(const detail::ExecBase<D>& exec, const R& rows, BankSet wanted, Mas
     static_assert(std::same_as<element_of<Out>, std::int32_t>, "rows are int32");
     const auto tokens = detail::token_rows<D>(rows);
     const auto job = detail::compact_job(tokens, wanted, detail::token_array_or_none<decltype(tokens.rows)::axes>(mask),
-                                         detail::line(out_rows), detail::line_or_none(out_banks));
+                                         detail::line(out_rows), detail::line_or_none<std::int32_t>(out_banks));
     const auto out = view(out_rows);
     throw_if_bad(detail::compact_status<D>(job, detail::row_view(rows), detail::view_or_none(mask), out,
                                            detail::view_or_none(out_banks), detail::view_or_none(count)));

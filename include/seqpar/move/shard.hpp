@@ -64,14 +64,14 @@ void run_moves(Dispatch tag, const D& exec, const SlotMove<Ls>&... moves) {
     const std::int64_t bytes = (bytes_of(moves) + ... + 0);
     (move_slots<To>(tag, exec, bytes, moves), ...);
 }
-template <Direction To, class D, Layout... Ls>
-void run_moves(NoBackend, const D&, const SlotMove<Ls>&...) {
-    static_assert(is_host_exec<D>,
-                  "this execution policy runs on no host: a CUDA one needs #include <seqpar/cuda.hpp>");
+template <Direction To, class D, class... Rest>
+void run_moves(NoBackend, const D&, const Rest&...) {
+    no_backend<D>();
 }
 
 template <Direction To, class D, Layout L, std::size_t... Int, class... Fields>
-void move_batch(const D& exec, const L& layout, int rank, std::index_sequence<Int...>, const Fields&... fields) {
+void move_batch(const D& exec, const L& layout, [[maybe_unused]] int rank, std::index_sequence<Int...>,
+                const Fields&... fields) {
     throw_if_bad(check_for<D>(layout));
     (throw_if_bad(check_own_layout<D>(fields)), ...);
     // Braces evaluate in order, and every field is checked before the first byte moves: a throw leaves all outputs alone.

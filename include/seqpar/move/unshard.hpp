@@ -154,10 +154,9 @@ void move_ranks(Dispatch tag, const D& exec, std::int64_t bytes, int ranks, cons
     for (int rank = 0; rank < ranks; ++rank)
         move_slots<Direction::to_whole>(tag, exec, bytes, move_of(rank));
 }
-template <class D, Layout L, class S>
-void move_ranks(NoBackend, const D&, std::int64_t, int, const MoveOfRank<L, S>&) {
-    static_assert(is_host_exec<D>,
-                  "this execution policy runs on no host: a CUDA one needs #include <seqpar/cuda.hpp>");
+template <class D, class... Rest>
+void move_ranks(NoBackend, const D&, const Rest&...) {
+    no_backend<D>();
 }
 
 template <class D, Layout L, ShardSource S>

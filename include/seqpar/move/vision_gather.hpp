@@ -213,7 +213,7 @@ void run_backward(const D& exec, const Tokens& tokens, const VectorArray<const G
     }
     if constexpr (Checked && is_host_exec<D>) {
         throw_if_bad(WantBanks ? check_rows_in_banks(tokens, list.level[0], !is_summed<Mode>)
-                               : check_rows_in_order(tokens, AnyBankRows{}, false));
+                               : check_rows_in_banks(tokens, AnyBanks{}, false));
     }
     const std::int64_t vector_bytes = d_out.width * static_cast<std::int64_t>(sizeof(G));
     // Unqualified, as in the forward.

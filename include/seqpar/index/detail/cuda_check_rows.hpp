@@ -114,7 +114,7 @@ void run_check_rows(Dispatch tag, const D& exec, const Check& check) {
 
 // The scratch that check_rows takes from a CUDA exec's allocator where the banks have `rows` rows together.
 [[nodiscard]] constexpr std::int64_t check_rows_scratch_bytes(std::int64_t rows) {
-    return ((rows + detail::max_banks + 1) * 8 + 255) / 256 * 256;
+    return cuda::round_up((rows + detail::max_banks + 1) * 8, std::int64_t{256});
 }
 
 }  // namespace seqpar

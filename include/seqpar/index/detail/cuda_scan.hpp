@@ -10,6 +10,7 @@
 #include <thrust/iterator/tabulate_output_iterator.h>
 #include <thrust/iterator/transform_iterator.h>
 #include <cub/device/device_scan.cuh>
+#include <cuda/cmath>
 #include <cuda/functional>
 
 namespace seqpar {
@@ -63,7 +64,7 @@ void scan_tokens(const D& exec, std::int64_t total, const Count& count, const Wr
 // An upper bound of what CUB's scan asks for: the state of each tile, of two sums and a flag, and what rounds it up. A tile is
 // at least 128 sums.
 constexpr std::int64_t scan_scratch_bytes(std::int64_t total, std::int64_t sum_bytes) {
-    const std::int64_t tiles = (total + 127) / 128 + 32;
+    const std::int64_t tiles = cuda::ceil_div(total, std::int64_t{128}) + 32;
     return tiles * (2 * sum_bytes + 16) + 4 * 256;
 }
 
@@ -239,7 +240,7 @@ public:
 
     // Throws std::bad_alloc where there is not enough left.
     char* allocate(std::ptrdiff_t bytes) {
-        const std::int64_t rounded = (bytes + 255) / 256 * 256;
+        const std::int64_t rounded = cuda::round_up(std::int64_t{bytes}, std::int64_t{256});
         if (rounded > bytes_ - used_) throw std::bad_alloc();
         used_ += rounded;
         return data_ + (used_ - rounded);

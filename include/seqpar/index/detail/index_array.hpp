@@ -12,7 +12,9 @@ namespace seqpar {
 
 // A signed integer type that index arrays are written in: 32 or 64 bits.
 template <class T>
-concept IndexInteger = std::signed_integral<T> && requires { requires(sizeof(T) == 4 || sizeof(T) == 8); };
+concept IndexInteger = std::signed_integral<T> && requires {
+    requires(sizeof(T) == 4 || sizeof(T) == 8);
+};
 
 // An index array that can be written: a strided tensor of one axis.
 template <class T>
@@ -23,11 +25,15 @@ concept IndexArray = WritableTensor<T> && requires {
 
 // Offsets that are only read during the call: Offsets, or a container or span of int32 or int64.
 template <class R>
-concept OffsetArray = requires(std::remove_reference_t<R>& cu_seqlens) { seqpar::offsets(cu_seqlens); };
+concept OffsetArray = requires(std::remove_reference_t<R>& cu_seqlens) {
+    seqpar::offsets(cu_seqlens);
+};
 
 // Offsets that exec may still read when the call is over: no temporary that owns its memory.
 template <class R>
-concept BorrowedOffsets = OffsetArray<R> && requires(R&& cu_seqlens) { seqpar::offsets(static_cast<R&&>(cu_seqlens)); };
+concept BorrowedOffsets = OffsetArray<R> && requires(R&& cu_seqlens) {
+    seqpar::offsets(static_cast<R&&>(cu_seqlens));
+};
 
 // Stands for an array that an operation can do without.
 struct NoArray {};
@@ -160,8 +166,8 @@ void run_index_work(Dispatch, const D& exec, const Work& work) {
     for_each_index(exec, blocks.count(), BlockWork<Work>{work, blocks});
 }
 template <class D, class... Rest>
-void run_index_work(Dispatch, const D&, const Rest&...) {
-    static_assert(is_host_exec<D>, "no header included serves this execution policy: for CUDA include seqpar/cuda.hpp");
+void run_index_work(NoBackend, const D&, const Rest&...) {
+    no_backend<D>();
 }
 
 }  // namespace detail

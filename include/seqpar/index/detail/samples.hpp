@@ -85,4 +85,14 @@ Status check_overlap(const Out& out, int array, const Others&... others) {
     return {};
 }
 
+// Whether the first `Outs` of some arrays, outputs, can be written beside all that follow each. The first is array `array`.
+template <int Outs, class Out, class... Others>
+Status check_outputs(int array, const Out& out, const Others&... others) {
+    Status status = check_overlap(out, array, others...);
+    if constexpr (Outs > 1) {
+        if (status.ok()) status = check_outputs<Outs - 1>(array + 1, others...);
+    }
+    return status;
+}
+
 }  // namespace seqpar::detail

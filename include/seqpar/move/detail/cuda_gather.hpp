@@ -119,89 +119,68 @@ struct ZeroVector {
     __device__ void store(std::int64_t at, const Loaded&) const { store_chunk<E>(to + at, raw_of(Chunk<T, E>{})); }
 };
 
-// Onto L vectors, those of a row in so many levels.
-template <std::size_t E, class To, class From, std::size_t L>
-struct StoreVectors {
-    using Loaded = RawChunk<From, E>;
-    static constexpr std::size_t loads = 1;
-    To* to[L];
-    const From* from;
+// A vector of tokens and those of a row in L levels, all of which are loaded.
+template <std::size_t E, class One, class Many, std::size_t L>
+struct OneAndMany {
+    struct Loaded {
+        RawChunk<One, E> one;
+        RawChunk<Many, E> many[L];
+    };
+    static constexpr std::size_t loads = 1 + L;
+    Many* many[L];
+    One* one;
 
     __device__ void advance(std::int64_t by) {
-        from += by;
+        one += by;
 #pragma unroll
         for (std::size_t l = 0; l < L; ++l)
-            to[l] += by;
+            many[l] += by;
     }
-    __device__ Loaded load(std::int64_t at) const { return load_chunk<E>(from + at); }
+    __device__ Loaded load(std::int64_t at) const {
+        Loaded loaded;
+        loaded.one = load_chunk<E>(one + at);
+#pragma unroll
+        for (std::size_t l = 0; l < L; ++l)
+            loaded.many[l] = load_chunk<E>(many[l] + at);
+        return loaded;
+    }
+};
+
+// One onto many.
+template <std::size_t E, class To, class From, std::size_t L>
+struct StoreVectors : OneAndMany<E, const From, To, L> {
+    using Loaded = RawChunk<From, E>;
+    static constexpr std::size_t loads = 1;
+
+    __device__ Loaded load(std::int64_t at) const { return load_chunk<E>(this->one + at); }
     __device__ void store(std::int64_t at, const Loaded& raw) const {
 #pragma unroll
         for (std::size_t l = 0; l < L; ++l)
-            store_chunk<E>(to[l] + at, convert_chunk<E, To, From>(raw));
+            store_chunk<E>(this->many[l] + at, convert_chunk<E, To, From>(raw));
     }
 };
+// One added to many.
 template <std::size_t E, class To, class From, std::size_t L>
-struct AddToVectors {
-    struct Loaded {
-        RawChunk<From, E> from;
-        RawChunk<To, E> to[L];
-    };
-    static constexpr std::size_t loads = 1 + L;
-    To* to[L];
-    const From* from;
+struct AddToVectors : OneAndMany<E, const From, To, L> {
+    using Loaded = typename OneAndMany<E, const From, To, L>::Loaded;
 
-    __device__ void advance(std::int64_t by) {
-        from += by;
-#pragma unroll
-        for (std::size_t l = 0; l < L; ++l)
-            to[l] += by;
-    }
-    __device__ Loaded load(std::int64_t at) const {
-        Loaded loaded;
-        loaded.from = load_chunk<E>(from + at);
-#pragma unroll
-        for (std::size_t l = 0; l < L; ++l)
-            loaded.to[l] = load_chunk<E>(to[l] + at);
-        return loaded;
-    }
     __device__ void store(std::int64_t at, const Loaded& loaded) const {
 #pragma unroll
         for (std::size_t l = 0; l < L; ++l)
-            store_chunk<E>(to[l] + at, add_chunks<E, To, From>(loaded.to[l], loaded.from));
+            store_chunk<E>(this->many[l] + at, add_chunks<E, To, From>(loaded.many[l], loaded.one));
     }
 };
-
-// A row of L levels onto a vector.
+// Many added to one.
 template <std::size_t E, class T, class B, std::size_t L>
-struct AddLevels {
-    struct Loaded {
-        RawChunk<T, E> to;
-        RawChunk<B, E> from[L];
-    };
-    static constexpr std::size_t loads = 1 + L;
-    T* to;
-    const B* from[L];
+struct AddLevels : OneAndMany<E, T, const B, L> {
+    using Loaded = typename OneAndMany<E, T, const B, L>::Loaded;
 
-    __device__ void advance(std::int64_t by) {
-        to += by;
-#pragma unroll
-        for (std::size_t l = 0; l < L; ++l)
-            from[l] += by;
-    }
-    __device__ Loaded load(std::int64_t at) const {
-        Loaded loaded;
-        loaded.to = load_chunk<E>(to + at);
-#pragma unroll
-        for (std::size_t l = 0; l < L; ++l)
-            loaded.from[l] = load_chunk<E>(from[l] + at);
-        return loaded;
-    }
     __device__ void store(std::int64_t at, const Loaded& loaded) const {
-        RawChunk<T, E> sum = loaded.to;
+        RawChunk<T, E> sum = loaded.one;
 #pragma unroll
         for (std::size_t l = 0; l < L; ++l)
-            sum = add_chunks<E, T, T>(sum, convert_chunk<E, T, B>(loaded.from[l]));
-        store_chunk<E>(to + at, sum);
+            sum = add_chunks<E, T, T>(sum, convert_chunk<E, T, B>(loaded.many[l]));
+        store_chunk<E>(this->one + at, sum);
     }
 };
 
@@ -252,7 +231,7 @@ __device__ void run_token(const Forward<T, B, N>& op, const TokenIndex& index, s
     T* const to = op.out.template vector_of<Axes>(index);
     const bool is_vision = row >= 0 && op.banks.bank[bank].axes > 0;
     if constexpr (!std::is_same_v<T, B>) {
-        if (is_vision) return for_chunks(StoreVectors<E, T, B, 1>{{to}, bank_vector(op.banks, bank, row)}, share);
+        if (is_vision) return for_chunks(StoreVectors<E, T, B, 1>{{{to}, bank_vector(op.banks, bank, row)}}, share);
     }
     if (!is_vision && op.zero_text) return for_chunks(ZeroVector<E, T>{to}, share);
     if (!is_vision && op.in_place) return;
@@ -260,7 +239,7 @@ __device__ void run_token(const Forward<T, B, N>& op, const TokenIndex& index, s
     if constexpr (std::is_same_v<T, B>) {
         if (is_vision) from = bank_vector(op.banks, bank, row);
     }
-    for_chunks(StoreVectors<E, T, T, 1>{{to}, from}, share);
+    for_chunks(StoreVectors<E, T, T, 1>{{{to}, from}}, share);
 }
 
 template <int Axes, std::size_t E, class G, class D, class B, std::size_t N, std::size_t L, class Mode>
@@ -271,15 +250,15 @@ __device__ void run_token(const Backward<G, D, B, N, L, Mode>& op, const TokenIn
         using Work =
             std::conditional_t<std::is_same_v<Mode, Store>, StoreVectors<E, B, G, L>, AddToVectors<E, B, G, L>>;
         Work work;
-        work.from = from;
+        work.one = from;
         for (std::size_t l = 0; l < L; ++l)
-            work.to[l] = bank_vector(op.d_banks.level[l], bank, row);
+            work.many[l] = bank_vector(op.d_banks.level[l], bank, row);
         for_chunks(work, share);
     }
     if (!op.want_embeddings || (row < 0 && op.in_place)) return;
     D* const to = op.d_embeddings.template vector_of<Axes>(index);
     if (row >= 0) return for_chunks(ZeroVector<E, D>{to}, share);
-    for_chunks(StoreVectors<E, D, G, 1>{{to}, from}, share);
+    for_chunks(StoreVectors<E, D, G, 1>{{{to}, from}}, share);
 }
 
 template <int Axes, std::size_t E, class T, class B, std::size_t N, std::size_t L>
@@ -287,9 +266,9 @@ __device__ void run_token(const AddRows<T, B, N, L>& op, const TokenIndex& index
                           const ChunkShare& share) {
     if (row < 0 || op.levels.level[0].bank[bank].axes == 0) return;
     AddLevels<E, T, B, L> work;
-    work.to = op.h.template vector_of<Axes>(index);
+    work.one = op.h.template vector_of<Axes>(index);
     for (std::size_t l = 0; l < L; ++l)
-        work.from[l] = bank_vector(op.levels.level[l], bank, row);
+        work.many[l] = bank_vector(op.levels.level[l], bank, row);
     for_chunks(work, share);
 }
 
@@ -298,60 +277,23 @@ struct Granularity {
     std::uint64_t together = 16;
 
     template <class T>
-    void add(const VectorArray<T>& array) {
+    void operator()(const VectorArray<T>& array) {
         if (array.axes == 0) return;
         together |= reinterpret_cast<std::uintptr_t>(array.data) / sizeof(T) | static_cast<std::uint64_t>(array.width);
         for (int i = 0; i < array.axes; ++i)
             together |= array.extents[i] > 1 ? static_cast<std::uint64_t>(array.strides[i]) : 0;
     }
     template <class T, std::size_t N>
-    void add(const BankList<T, N>& list) {
+    void operator()(const BankList<T, N>& list) {
         for (const auto& bank : list.bank)
-            add(bank);
+            (*this)(bank);
     }
     template <class T, std::size_t N, std::size_t L>
-    void add(const LevelList<T, N, L>& list) {
+    void operator()(const LevelList<T, N, L>& list) {
         for (const auto& level : list.level)
-            add(level);
+            (*this)(level);
     }
 };
-template <class T, class B, std::size_t N>
-void add_arrays(Granularity& g, const Forward<T, B, N>& op) {
-    g.add(op.out);
-    g.add(op.embeddings);
-    g.add(op.banks);
-}
-template <class G, class E, class B, std::size_t N, std::size_t L, class Mode>
-void add_arrays(Granularity& g, const Backward<G, E, B, N, L, Mode>& op) {
-    g.add(op.d_out);
-    if (op.want_embeddings) g.add(op.d_embeddings);
-    if (op.want_banks) g.add(op.d_banks);
-}
-template <class T, class B, std::size_t N, std::size_t L>
-void add_arrays(Granularity& g, const AddRows<T, B, N, L>& op) {
-    g.add(op.h);
-    g.add(op.levels);
-}
-
-// The rows of bank `bank`: -1 where there is no such bank, any_rows where none is asked for.
-template <class T, std::size_t N>
-SEQPAR_HD std::int64_t rows_of(const BankList<T, N>& list, std::int64_t bank) {
-    if (bank < 0 || bank >= static_cast<std::int64_t>(N)) return -1;
-    return list.bank[bank].axes == 0 ? any_rows : list.bank[bank].extents[0];
-}
-template <class T, class B, std::size_t N>
-SEQPAR_HD std::int64_t rows_of(const Forward<T, B, N>& op, std::int64_t bank) {
-    return rows_of(op.banks, bank);
-}
-template <class G, class E, class B, std::size_t N, std::size_t L, class Mode>
-SEQPAR_HD std::int64_t rows_of(const Backward<G, E, B, N, L, Mode>& op, std::int64_t bank) {
-    if (!op.want_banks) return AnyBankRows{}(bank);
-    return rows_of(op.d_banks.level[0], bank);
-}
-template <class T, class B, std::size_t N, std::size_t L>
-SEQPAR_HD std::int64_t rows_of(const AddRows<T, B, N, L>& op, std::int64_t bank) {
-    return rows_of(op.levels.level[0], bank);
-}
 
 template <class Tokens, class Op>
 struct GatherLaunch {
@@ -372,21 +314,6 @@ SEQPAR_HD TokenIndex token_index(const Rows& rows, std::int64_t number) {
     }
     index.at[0] = number;
     return index;
-}
-
-// Whether the row and bank number of a token name a row.
-template <class Op>
-SEQPAR_HD Status check_token(const Op& op, std::int64_t token, std::int64_t bank, std::int64_t row) {
-    if (row == -1) return {};
-    const std::int64_t rows = rows_of(op, bank);
-    if (rows < 0) {
-        std::int64_t banks = 0;
-        while (rows_of(op, banks) >= 0 && banks < 256)
-            ++banks;
-        return make_status(Kind::bank_range, 0, token, banks, bank);
-    }
-    if (row < 0 || row >= rows) return make_status(Kind::row_range, static_cast<int>(bank), token, rows, row);
-    return {};
 }
 
 // Blocks that a multiprocessor is to hold, which bounds registers: 40, and 48 for the many addresses of several levels' gradient.
@@ -410,7 +337,7 @@ __global__ void __launch_bounds__(block_threads, resident(resident_blocks<Op>))
             const TokenIndex index = token_index(launch.tokens.rows, token);
             std::int64_t row = launch.tokens.rows.number(index);
             const std::int64_t bank = row < 0 ? 0 : launch.tokens.banks.number(index);
-            if (const Status status = check_token(launch.op, token, bank, row); !status.ok()) {
+            if (const Status status = launch.op.check_token(token, bank, row); !status.ok()) {
                 if (share.first == 0) report(launch.status, status);
                 row = -1;  // stays inside the arrays
             }
@@ -419,60 +346,32 @@ __global__ void __launch_bounds__(block_threads, resident(resident_blocks<Op>))
                 {share.first * static_cast<int>(E), share.count, static_cast<int>(E) * launch.tiles.lanes()});
         }
     }
+    if (launch.status != nullptr) check_layouts(launch.tokens, launch.status);
 }
 
 // Chunks as long as all arrays allow, of up to 16 bytes of the widest element.
 template <std::size_t E, CudaExec D, class Tokens, class Op>
-void launch_gather(const D& exec, const Granularity& granularity, GatherLaunch<Tokens, Op>& launch, std::int64_t width,
+void launch_gather(const D& exec, const Granularity& granularity, GatherLaunch<Tokens, Op>& launch,
                    std::int64_t vector_bytes) {
     if constexpr (E > 1) {
-        if (granularity.together % E != 0) return launch_gather<E / 2>(exec, granularity, launch, width, vector_bytes);
+        if (granularity.together % E != 0) return launch_gather<E / 2>(exec, granularity, launch, vector_bytes);
     }
     launch.tiles = row_tiles(launch.tokens.loops() * launch.tokens.length(), vector_bytes,
-                             static_cast<int>(vector_bytes / width) * static_cast<int>(E));
+                             static_cast<int>(vector_bytes / launch.op.width()) * static_cast<int>(E));
     const std::int64_t blocks = launch.tiles.row_blocks * launch.tiles.parts;
     if (blocks == 0) return;
     gather_kernel<E><<<grid_for(blocks), block_threads, 0, stream_of(exec)>>>(launch);
     finish_launch(exec, "seqpar::VisionGather");
 }
 
-// The widest element of an op's arrays, and the elements of a vector.
-template <class... Ts>
-inline constexpr std::size_t widest_of = (std::max)({sizeof(Ts)...});
-template <class T, class B, std::size_t N>
-constexpr std::size_t widest_element(const Forward<T, B, N>*) {
-    return widest_of<T, B>;
-}
-template <class G, class E, class B, std::size_t N, std::size_t L, class Mode>
-constexpr std::size_t widest_element(const Backward<G, E, B, N, L, Mode>*) {
-    return widest_of<G, E, B>;
-}
-template <class T, class B, std::size_t N, std::size_t L>
-constexpr std::size_t widest_element(const AddRows<T, B, N, L>*) {
-    return widest_of<T, B>;
-}
-template <class T, class B, std::size_t N>
-std::int64_t vector_width(const Forward<T, B, N>& op) {
-    return op.out.width;
-}
-template <class G, class E, class B, std::size_t N, std::size_t L, class Mode>
-std::int64_t vector_width(const Backward<G, E, B, N, L, Mode>& op) {
-    return op.d_out.width;
-}
-template <class T, class B, std::size_t N, std::size_t L>
-std::int64_t vector_width(const AddRows<T, B, N, L>& op) {
-    return op.h.width;
-}
-
 template <CudaExec D, class Tokens, class Op>
 void gather_rows(Dispatch, const D& exec, const Tokens& tokens, const Op& op, std::int64_t vector_bytes) {
     if (vector_bytes == 0) return;
     Granularity granularity;
-    add_arrays(granularity, op);
+    op.each_array(granularity);
     GatherLaunch<Tokens, Op> launch{tokens, op, {}, sink_of(exec)};
-    constexpr std::size_t widest = widest_element(static_cast<const Op*>(nullptr));
-    constexpr std::size_t longest = widest > 8 ? 1 : widest > 4 ? 2 : widest > 2 ? 4 : widest > 1 ? 8 : 16;
-    launch_gather<longest>(exec, granularity, launch, vector_width(op), vector_bytes);
+    constexpr std::size_t longest = Op::widest > 16 ? 1 : 16 / cuda::std::bit_ceil(Op::widest);
+    launch_gather<longest>(exec, granularity, launch, vector_bytes);
 }
 
 }  // namespace seqpar::detail

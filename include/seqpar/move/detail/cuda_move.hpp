@@ -4,6 +4,7 @@
 #include <seqpar/move/detail/cuda_tiles.hpp>
 #include <seqpar/move/unshard.hpp>
 
+#include <cuda/std/bit>
 #include <cuda/std/tuple>
 
 namespace seqpar::detail {
@@ -26,7 +27,6 @@ inline std::uint64_t alignment_of(const MoveSide& side, int loops) {
         together |= static_cast<std::uint64_t>(side.strides[i]);
     return together;
 }
-inline bool is_power_of_two(int n) { return (n & (n - 1)) == 0; }
 
 template <Layout L>
 DeviceMove<L> device_move(const SlotMove<L>& move) {
@@ -39,8 +39,8 @@ DeviceMove<L> device_move(const SlotMove<L>& move) {
     const std::uint64_t together = alignment_of(copy.whole, copy.loops) | alignment_of(copy.shard, copy.loops) |
                                    static_cast<std::uint64_t>(copy.part);
     // A fill whose size is no power of two is not one pattern of 16 bytes: an access lies inside an element then.
-    const bool one_pattern = is_power_of_two(move.fill.size);
-    result.width = access_width(one_pattern ? together : together | static_cast<std::uint64_t>(move.fill.size));
+    const auto fill_size = static_cast<std::uint64_t>(move.fill.size);
+    result.width = access_width(cuda::std::has_single_bit(fill_size) ? together : together | fill_size);
     result.tiles = row_tiles(copy.loop_count == 0 ? 0 : move.layout.slots(move.rank), copy.part, result.width);
     result.blocks = result.tiles.row_blocks * result.tiles.parts * copy.loop_count;
     return result;
@@ -161,12 +161,7 @@ __device__ bool run_group(const MoveGroup<L, N>& group, std::int64_t& tile) {
 template <class L, std::size_t N>
 __device__ void check_group(const MoveGroup<L, N>& group, Status* status) {
     for (int i = 0; i < group.count; ++i) {
-        if (!group.arrays[i].checked) continue;
-        const L& layout = group.arrays[i].move.layout;
-        const std::int64_t step = std::int64_t{gridDim.x} * block_threads;
-        for (std::int64_t entry = std::int64_t{blockIdx.x} * block_threads + threadIdx.x; entry < entries(layout);
-             entry += step)
-            report(status, check_entry(layout, entry));
+        if (group.arrays[i].checked) check_layouts(group.arrays[i].move.layout, status);
     }
 }
 

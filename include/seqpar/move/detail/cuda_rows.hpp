@@ -46,6 +46,7 @@ struct WriteKept {
 template <class Job>
 struct ClearKept {
     Job job;
+    decltype(Job::tokens) tokens;  // whose layouts are looked at here
     std::int64_t total;
 
     SEQPAR_HD void operator()(std::int64_t first, std::int64_t last) const {
@@ -57,7 +58,7 @@ struct ClearKept {
 // Three launches: what is left over is cleared first.
 template <CudaExec D, class Job, class Count>
 void run_compact(Dispatch tag, const D& exec, const Job& job, std::int64_t capacity, Count& count) {
-    run_index_work(tag, exec, ClearKept<Job>{job, capacity});
+    run_index_work(tag, exec, ClearKept<Job>{job, job.tokens, capacity});
     Line<std::int64_t> to;
     if constexpr (!is_no_array<Count>) {
         to = line(count);
@@ -69,12 +70,12 @@ void run_compact(Dispatch tag, const D& exec, const Job& job, std::int64_t capac
 }
 
 // For each token the number of its row through all banks (one past the last: none) and where its gradient lies.
-template <class Tokens, class T, std::size_t N>
+template <class Tokens, class T, class B, std::size_t N>
 struct RowKeys {
     Tokens tokens;
     VectorArray<const T> d_out;
+    BankList<B, N> banks;
     std::int64_t start[N + 1];
-    bool has_bank[N];
     std::int64_t* keys;
     std::int64_t* uses;
     Status* status;
@@ -85,20 +86,10 @@ struct RowKeys {
             const TokenIndex index = token_index(tokens.rows, token);
             const std::int64_t row = tokens.rows.number(index);
             const std::int64_t bank = row < 0 ? 0 : tokens.banks.number(index);
-            std::int64_t key = start[N];
-            if (row != -1) {
-                if (bank < 0 || bank >= static_cast<std::int64_t>(N)) {
-                    report(status, make_status(Kind::bank_range, 0, token, static_cast<std::int64_t>(N), bank));
-                } else if (has_bank[bank]) {
-                    const std::int64_t rows = start[bank + 1] - start[bank];
-                    if (row < 0 || row >= rows) {
-                        report(status, make_status(Kind::row_range, static_cast<int>(bank), token, rows, row));
-                    } else {
-                        key = start[bank] + row;
-                    }
-                }
-            }
-            keys[token] = key;
+            const Status number = check_row_number(banks, token, bank, row);
+            report(status, number);
+            const bool counts = row >= 0 && number.ok() && banks.rows(bank) != any_rows;
+            keys[token] = counts ? start[bank] + row : start[N];
             uses[token] = d_out.template vector_of<Tokens::axes>(index) - d_out.data;
         }
     }
@@ -151,11 +142,8 @@ void sum_rows(Dispatch tag, const D& exec, const Tokens& tokens, const VectorArr
     std::int64_t* const uses = keys + 2 * count;
     std::int64_t* const begins = uses + 2 * count;
 
-    RowKeys<Tokens, G, N> key_work{tokens, d_out, {}, {}, keys, uses, sink_of(exec), count};
-    for (std::size_t b = 0; b < N; ++b) {
-        key_work.start[b + 1] = work.start[b + 1];
-        key_work.has_bank[b] = d_banks.level[0].bank[b].axes > 0;
-    }
+    RowKeys<Tokens, G, B, N> key_work{tokens, d_out, d_banks.level[0], {}, keys, uses, sink_of(exec), count};
+    std::copy(work.start, work.start + N + 1, key_work.start);
     run_index_work(tag, exec, key_work);
     int bits = 1;
     while (bits < 62 && rows >> bits != 0)
@@ -174,7 +162,7 @@ void sum_rows(Dispatch tag, const D& exec, const Tokens& tokens, const VectorArr
     run_index_work(tag, exec, RowBegins{key_buffers.Current(), count, begins, rows + 1});
     work.first = begins;
     work.uses = use_buffers.Current();
-    const std::int64_t blocks = (rows + (block_threads >> warp_bits) - 1) / (block_threads >> warp_bits);
+    const std::int64_t blocks = cuda::ceil_div(rows, std::int64_t{block_threads >> warp_bits});
     sum_kernel<<<grid_for(blocks), block_threads, 0, stream_of(exec)>>>(work, rows);
     finish_launch(exec, operation);
 }

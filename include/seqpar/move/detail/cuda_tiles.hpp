@@ -4,6 +4,8 @@
 
 #include <seqpar/detail/cuda_exec.hpp>
 
+#include <cuda/cmath>
+
 #include <cstddef>
 
 namespace seqpar::detail {
@@ -51,16 +53,14 @@ inline RowTiles row_tiles(std::int64_t rows, std::int64_t row_bytes, int width) 
         // As few lanes as give each four accesses; so many that sectors of 32 bytes are whole, and a lane for each access where
         // a row is not made of sectors.
         const std::int64_t each = row_bytes % 32 == 0 ? 4 : 1;
-        while (tiles.lane_bits < warp_bits &&
+        while (tiles.lane_bits < warp_bits && tiles.accesses > std::int64_t{1} << tiles.lane_bits &&
                (tiles.accesses > each << tiles.lane_bits || width << tiles.lane_bits < 32))
             ++tiles.lane_bits;
-        const std::int64_t part = std::int64_t{accesses_a_thread} << tiles.lane_bits;
-        tiles.parts = (tiles.accesses + part - 1) / part;
+        tiles.parts = cuda::ceil_div(tiles.accesses, std::int64_t{accesses_a_thread} << tiles.lane_bits);
     } else {
         tiles.rows_a_thread = 4;
     }
-    const std::int64_t tile = (block_threads >> tiles.lane_bits) * tiles.rows_a_thread;
-    tiles.row_blocks = (rows + tile - 1) / tile;
+    tiles.row_blocks = cuda::ceil_div(rows, std::int64_t{block_threads >> tiles.lane_bits} * tiles.rows_a_thread);
     return tiles;
 }
 

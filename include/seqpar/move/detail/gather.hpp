@@ -31,13 +31,35 @@ inline constexpr bool is_summed = false;
 template <class Mode, class Sum>
 inline constexpr bool is_summed<Summed<Mode, Sum>> = true;
 
+// In the place of a number of rows where none is known, as where there is no such level or gradient.
+inline constexpr std::int64_t any_rows = INT64_MAX;
+
 // A bank without axes stands for none: tokens that refer to it are passed over.
 template <class T, std::size_t N>
 struct BankList {
     using element = std::remove_const_t<T>;
 
     VectorArray<T> bank[N];
+
+    SEQPAR_HD static constexpr std::int64_t count() { return static_cast<std::int64_t>(N); }
+    SEQPAR_HD std::int64_t rows(std::int64_t b) const { return bank[b].axes == 0 ? any_rows : bank[b].extents[0]; }
 };
+
+// Banks of which nothing is known, as where their gradient is not wanted.
+struct AnyBanks {
+    SEQPAR_HD static constexpr std::int64_t count() { return 256; }
+    SEQPAR_HD static constexpr std::int64_t rows(std::int64_t) { return any_rows; }
+};
+
+// Whether the bank and row number of a token, text or not, are there.
+template <class Banks>
+SEQPAR_HD Status check_row_number(const Banks& banks, std::int64_t token, std::int64_t bank, std::int64_t row) {
+    if (row == -1) return {};
+    if (bank < 0 || bank >= banks.count()) return make_status(Kind::bank_range, 0, token, banks.count(), bank);
+    const std::int64_t rows = banks.rows(bank);
+    if (row < 0 || row >= rows) return make_status(Kind::row_range, static_cast<int>(bank), token, rows, row);
+    return {};
+}
 
 // The banks of L levels: one row array serves them all.
 template <class T, std::size_t N, std::size_t L>
@@ -60,31 +82,13 @@ Status check_tokens(const Tokens& tokens, const VectorArray<T>& vectors, std::in
     return {};
 }
 
-// In the place of a number of rows where none is known, as where there is no such level or gradient.
-inline constexpr std::int64_t any_rows = INT64_MAX;
-
-// How many rows each bank has, or -1 where there is no such bank.
-template <std::size_t N>
-struct BankRows {
-    std::int64_t rows[N];
-
-    std::int64_t operator()(std::int64_t bank) const { return bank < 0 || bank >= banks() ? -1 : rows[bank]; }
-    static constexpr std::int64_t banks() { return static_cast<std::int64_t>(N); }
-};
-
-// Banks of which nothing is known, as where their gradient is not wanted.
-struct AnyBankRows {
-    SEQPAR_HD std::int64_t operator()(std::int64_t bank) const { return bank < 0 ? -1 : any_rows; }
-    static constexpr std::int64_t banks() { return 256; }
-};
-
 // Looks for a bank or row that is not there and, where rows must be injective, for a row that comes twice. The worst of them,
 // and of equal ones the first in the order in which `tokens` are walked.
-template <class Tokens, class Rows>
-Status check_row_numbers(const Tokens& tokens, const Rows& bank_rows, bool injective) {
+template <class Tokens, class Banks>
+Status check_row_numbers(const Tokens& tokens, const Banks& banks, bool injective) {
     std::vector<std::vector<bool>> seen;
-    for (std::int64_t b = 0; b < bank_rows.banks() && injective; ++b)
-        seen.emplace_back(static_cast<std::size_t>(bank_rows(b) == any_rows ? 0 : bank_rows(b)));
+    for (std::int64_t b = 0; b < banks.count() && injective; ++b)
+        seen.emplace_back(static_cast<std::size_t>(banks.rows(b) == any_rows ? 0 : banks.rows(b)));
     Status worst;
     RowBlock block;
     for (std::int64_t loop = 0; loop < tokens.loops(); ++loop) {
@@ -96,13 +100,9 @@ Status check_row_numbers(const Tokens& tokens, const Rows& bank_rows, bool injec
                 const std::int64_t row = block.row[i];
                 if (row == -1) continue;
                 const std::int64_t bank = block.bank == nullptr ? 0 : block.bank[i];
-                const std::int64_t rows = bank_rows(bank);
-                if (rows < 0) {
-                    worst = worse(worst, make_status(Kind::bank_range, 0, tokens.flat(index), bank_rows.banks(), bank));
-                } else if (row < 0 || row >= rows) {
-                    worst = worse(worst,
-                                  make_status(Kind::row_range, static_cast<int>(bank), tokens.flat(index), rows, row));
-                } else if (injective && rows != any_rows) {
+                if (!check_row_number(banks, 0, bank, row).ok()) {
+                    worst = worse(worst, check_row_number(banks, tokens.flat(index), bank, row));
+                } else if (injective && banks.rows(bank) != any_rows) {
                     auto seen_row = seen[static_cast<std::size_t>(bank)][static_cast<std::size_t>(row)];
                     if (seen_row)
                         worst = worse(worst, make_status(Kind::row_reused, static_cast<int>(bank), tokens.flat(index),
@@ -129,26 +129,18 @@ std::int64_t first_use(const Tokens& tokens, std::int64_t bank, std::int64_t row
 }
 
 // The same, of equal ones the first in row-major order: what a Status names.
-template <class Tokens, class Rows>
-Status check_rows_in_order(const Tokens& tokens, const Rows& bank_rows, bool injective) {
-    Status worst = check_row_numbers(tokens, bank_rows, injective);
+template <class Tokens, class Banks>
+Status check_rows_in_banks(const Tokens& tokens, const Banks& banks, bool injective) {
+    Status worst = check_row_numbers(tokens, banks, injective);
     if (worst.ok()) return worst;
     Tokens in_order = tokens;
     in_order.inner = decltype(in_order.rows)::axes - 1;
-    if (in_order.inner != tokens.inner) worst = check_row_numbers(in_order, bank_rows, injective);
+    if (in_order.inner != tokens.inner) worst = check_row_numbers(in_order, banks, injective);
     if (worst.kind() == Kind::row_reused) {
         worst.expected = first_use(in_order, worst.array(), worst.field);
         worst.got = worst.index();
     }
     return worst;
-}
-
-template <class Tokens, class T, std::size_t N>
-Status check_rows_in_banks(const Tokens& tokens, const BankList<T, N>& list, bool injective) {
-    BankRows<N> rows{};
-    for (std::size_t b = 0; b < N; ++b)
-        rows.rows[b] = list.bank[b].axes == 0 ? any_rows : list.bank[b].extents[0];
-    return check_rows_in_order(tokens, rows, injective);
 }
 
 // By blocks apart from both arrays, so that the loop becomes vector code and what it gives can go past the cache.
@@ -212,6 +204,8 @@ void put_vectors(Copies& copies, To* to, std::int64_t to_stride, const From* fro
     }
 }
 
+// What a gather does, or a level or a backward. For a launch each says how many bytes its widest element has (widest), how many
+// elements a vector (width()), which arrays addresses are made of (each_array(f)), and what is wrong with a token's numbers.
 template <class T, class B, std::size_t N>
 struct Forward {
     VectorArray<const T> embeddings;
@@ -219,6 +213,18 @@ struct Forward {
     VectorArray<T> out;
     bool in_place = false;
     bool zero_text = false;  // instead of copying embeddings
+
+    static constexpr std::size_t widest = (std::max)(sizeof(T), sizeof(B));
+    std::int64_t width() const { return out.width; }
+    template <class F>
+    void each_array(F& f) const {
+        f(out);
+        f(embeddings);
+        f(banks);
+    }
+    SEQPAR_HD Status check_token(std::int64_t token, std::int64_t bank, std::int64_t row) const {
+        return check_row_number(banks, token, bank, row);
+    }
 
     struct Visit {
         const Forward& op;
@@ -303,6 +309,19 @@ struct Backward {
     bool want_embeddings = true;
     bool want_banks = true;
 
+    static constexpr std::size_t widest = (std::max)({sizeof(G), sizeof(E), sizeof(B)});
+    std::int64_t width() const { return d_out.width; }
+    template <class F>
+    void each_array(F& f) const {
+        f(d_out);
+        if (want_embeddings) f(d_embeddings);
+        if (want_banks) f(d_banks);
+    }
+    SEQPAR_HD Status check_token(std::int64_t token, std::int64_t bank, std::int64_t row) const {
+        return want_banks ? check_row_number(d_banks.level[0], token, bank, row)
+                          : check_row_number(AnyBanks{}, token, bank, row);
+    }
+
     struct Visit {
         const Backward& op;
         int inner;
@@ -359,6 +378,17 @@ template <class T, class B, std::size_t N, std::size_t L>
 struct AddRows {
     VectorArray<T> h;
     LevelList<const B, N, L> levels;
+
+    static constexpr std::size_t widest = (std::max)(sizeof(T), sizeof(B));
+    std::int64_t width() const { return h.width; }
+    template <class F>
+    void each_array(F& f) const {
+        f(h);
+        f(levels);
+    }
+    SEQPAR_HD Status check_token(std::int64_t token, std::int64_t bank, std::int64_t row) const {
+        return check_row_number(levels.level[0], token, bank, row);
+    }
 
     // Elements [first, first + count) of the vector at `to`.
     SEQPAR_HD void operator()(T* to, std::int64_t bank, std::int64_t row, std::int64_t first,
@@ -495,8 +525,7 @@ void sum_rows(Dispatch, const D& exec, const Tokens& tokens, const VectorArray<c
 }
 template <class D, class... Rest>
 void sum_rows(NoBackend, const D&, const Rest&...) {
-    static_assert(is_host_exec<D>,
-                  "this execution policy runs on no host: a CUDA one needs #include <seqpar/cuda.hpp>");
+    no_backend<D>();
 }
 
 // The work of one exec item: a stretch of tokens of one loop.
@@ -532,10 +561,9 @@ void gather_rows(Dispatch, const D& exec, const Tokens& tokens, const Op& op, st
     const HostGather<Tokens, Op> work(tokens, op, vector_bytes);
     for_each_index(exec, work.items(), work);
 }
-template <class D, class Tokens, class Op>
-void gather_rows(NoBackend, const D&, const Tokens&, const Op&, std::int64_t) {
-    static_assert(is_host_exec<D>,
-                  "this execution policy runs on no host: a CUDA one needs #include <seqpar/cuda.hpp>");
+template <class D, class... Rest>
+void gather_rows(NoBackend, const D&, const Rest&...) {
+    no_backend<D>();
 }
 
 // Token vectors as an array, to compare memory.

@@ -142,10 +142,9 @@ void move_slots(Dispatch, const D& exec, std::int64_t bytes, const SlotMove<L>& 
     const HostMove<To, L> work(move, bytes);
     for_each_index(exec, work.items(), work);
 }
-template <Direction To, class D, Layout L>
-void move_slots(NoBackend, const D&, std::int64_t, const SlotMove<L>&) {
-    static_assert(is_host_exec<D>,
-                  "this execution policy runs on no host: a CUDA one needs #include <seqpar/cuda.hpp>");
+template <Direction To, class D, class... Rest>
+void move_slots(NoBackend, const D&, const Rest&...) {
+    no_backend<D>();
 }
 
 }  // namespace seqpar::detail
