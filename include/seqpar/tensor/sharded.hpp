@@ -54,8 +54,13 @@ public:
     SEQPAR_HD constexpr std::size_t operator()(Indices... indices) const {
         index_type index[Extents::rank()] = {static_cast<index_type>(indices)...};
         const std::int64_t source = layout_.source(layout_.position(rank_, index[SequenceAxis]));
-        if (is_padded<L> && source < 0) return pad_offset + pad_depth<BaseMapping>;
-        index[SequenceAxis] = source;
+#if defined(__CUDA_ARCH__)
+        const bool inside = source >= 0 && source < layout_.source_size();  // illegal offsets may name any entry
+#else
+        const bool inside = !is_padded<L> || source >= 0;
+#endif
+        if (is_padded<L> && !inside) return pad_offset + pad_depth<BaseMapping>;
+        index[SequenceAxis] = inside ? source : 0;
         return apply(index, std::make_index_sequence<Extents::rank()>{});
     }
 
@@ -139,7 +144,7 @@ constexpr M sharded_mapping(const V& v, const L& layout, int rank, std::size_t a
 
 // What `rank` holds of `tensor`, split along its axis A by `layout`: a view of shape […, slots(rank), …] that reads through
 // the layout and copies nothing. A shard of a shard is again one. The offsets that the layout borrows are read where an
-// element is. Errors: a rank outside the group; an axis whose length is not source_size(). A padded layout needs a fill. Out of
+// element is; in a kernel illegal ones lead to some entry, never outside the tensor. Errors: a rank outside the group; an axis whose length is not source_size(). A padded layout needs a fill. Out of
 // a container only while the container stays: a temporary that owns its elements does not compile.
 template <BorrowedTensor T, Layout L, int A>
     requires(!is_padded<L>)

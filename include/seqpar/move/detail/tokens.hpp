@@ -103,20 +103,6 @@ struct sharded_mapping_of<sharded_layout_mapping<BaseMapping, L, K, Extents>, Ac
     static constexpr int axis = static_cast<int>(K);
 };
 
-// Whether an index leads to an entry or a pad slot, through one shard after the other: illegal offsets may lead anywhere.
-template <class Mapping>
-SEQPAR_HD bool leads_inside(const Mapping&, const TokenIndex&) {
-    return true;
-}
-template <class BaseMapping, Layout L, std::size_t K, class Extents>
-SEQPAR_HD bool leads_inside(const sharded_layout_mapping<BaseMapping, L, K, Extents>& mapping, TokenIndex index) {
-    const L& layout = mapping.layout();
-    const std::int64_t source = layout.source(layout.position(mapping.rank(), index.at[K]));
-    if (source < 0 || source >= layout.source_size()) return is_padded<L> && source < 0;
-    index.at[K] = source;
-    return leads_inside(mapping.base(), index);
-}
-
 // Row numbers (or bank numbers) of tokens: an int32 tensor, strided, sharded or any other.
 template <class View>
 class RowReader {
@@ -141,9 +127,7 @@ public:
         return static_cast<std::int64_t>(view_.extent(static_cast<std::size_t>(i)));
     }
 
-    // One number, and that of text where illegal offsets give the token no place in the array.
     SEQPAR_HD std::int32_t number(const TokenIndex& index) const {
-        if (!leads_inside(view_.mapping(), index)) return -1;
         return at(index, std::make_index_sequence<View::rank()>{});
     }
 
