@@ -77,9 +77,43 @@ TEST_CASE("scratch that is too small is refused before anything is launched") {
     const DeviceArray<std::int64_t> ids(stream_of_ids<std::int64_t>(1000, 1));
     const DeviceArray<std::int32_t> rows(1000, -7);
     Memory memory(256);
-    CHECK_THROWS_AS(build_rows(memory.exec(stream), ids.tensor(1000), rules_of(1), rows.tensor(1000)), std::bad_alloc);
+    const Status status =
+        status_of([&] { build_rows(memory.exec(stream), ids.tensor(1000), rules_of(1), rows.tensor(1000)); });
+    CHECK(status.kind() == Kind::scratch);
+    CHECK(status.expected > 256);
+    CHECK(status.expected <= build_rows_scratch_bytes(1000, 1));
+    CHECK(status.got == 256);
     stream.wait();
     CHECK((rows.get() == std::vector<std::int32_t>(1000, -7)));
+}
+
+TEST_CASE("scratch_comes_from_the_caller_and_nothing_is_allocated_in_a_capture") {  // case 100
+    const test::Stream stream;
+    std::vector<std::int64_t> ids = counted_from<std::int64_t>(40);
+    for (std::size_t i = 8; i < 20; ++i)
+        ids[i] = -500;
+    std::vector<std::int32_t> rows(40), kept(40, -7);
+    build_rows(thrust::seq, ids, rules_of(1), rows);
+    compact(thrust::seq, rows, all_banks, no_array, kept);
+    const std::vector<float> bank = counted_from<float>(12 * 8, 1000);
+    std::vector<float> h(40 * 8, -1);
+    VisionGather{}(thrust::seq, tensor(h.data(), 40, 8), rows, tensor(bank.data(), 12, 8), tensor(h.data(), 40, 8));
+
+    const std::int64_t bytes = (std::max)(build_rows_scratch_bytes(40, 1), compact_scratch_bytes(40));
+    Memory memory(bytes);
+    const DeviceArray<std::int64_t> d_ids(ids);
+    const DeviceArray<std::int32_t> d_rows(40), d_kept(40);
+    const DeviceArray<float> d_bank(bank), d_h(40 * 8, -1);
+    const test::Graph graph(stream, [&] {
+        build_rows(memory.exec(stream), d_ids.tensor(40), rules_of(1), d_rows.tensor(40));
+        compact(memory.exec(stream), d_rows.tensor(40), all_banks, no_array, d_kept.tensor(40));
+        VisionGather{}(stream.exec(), d_h.tensor(40, 8), d_rows.tensor(40), d_bank.tensor(12, 8), d_h.tensor(40, 8));
+    });
+    CHECK(graph.kernels() == 2 + 3 + 1);  // and no node of another kind
+    graph.launch(stream);
+    CHECK((d_rows.get() == rows));
+    CHECK((d_kept.get() == kept));
+    CHECK((d_h.get() == h));
 }
 
 TEST_CASE("rows that leave int32 are reported on the device") {

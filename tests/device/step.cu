@@ -137,6 +137,38 @@ TEST_CASE("a step captured once gives the host's bits for every batch that is pu
     }
 }
 
+TEST_CASE("local_offsets_labels_and_indices_are_captured_once_and_follow_the_offsets") {  // case 98
+    const test::Stream stream;
+    DeviceArray<std::int32_t> cu(std::vector<std::int32_t>{0, 16, 40, 40, 40});
+    const DeviceArray<std::int32_t> local_cu(5), index(40);
+    const DeviceArray<std::int64_t> labels(40), local_labels(20), ids(counted_from<std::int64_t>(40, 100));
+    const auto all = test::offsets_on(cu);
+    const auto layout = packed(ZigZag{}, all, 40, 2);
+    const test::Graph graph(stream, [&] {
+        gather_index(stream.exec(), layout, index.tensor(40));
+        local_offsets(stream.exec(), layout, local_cu.tensor(5));
+        shift_labels(stream.exec(), ids.tensor(40), all, 1, -100, labels.tensor(40));
+        shard(stream.exec(), layout, 1, labels.tensor(40), axis<0>, local_labels.tensor(20));
+    });
+    CHECK(graph.kernels() == 4);  // nothing that waits, copies or allocates
+    for (const std::vector<std::int32_t>& offsets :
+         {std::vector<std::int32_t>{0, 16, 40, 40, 40}, {0, 8, 24, 40, 40}}) {
+        cu.set(offsets);
+        graph.launch(stream);
+        const auto of = packed(ZigZag{}, offsets, 40, 2);
+        std::vector<std::int32_t> host_cu(5), host_index(40);
+        std::vector<std::int64_t> host_labels(40), host_local(20);
+        gather_index(thrust::seq, of, host_index);
+        local_offsets(thrust::seq, of, host_cu);
+        shift_labels(thrust::seq, counted_from<std::int64_t>(40, 100), offsets, 1, -100, host_labels);
+        shard(thrust::seq, of, 1, host_labels, axis<0>, host_local);
+        CHECK((index.get() == host_index));
+        CHECK((local_cu.get() == host_cu));
+        CHECK((local_labels.get() == host_local));
+    }
+    CHECK((local_cu.get() == std::vector<std::int32_t>{0, 4, 12, 20, 20}));
+}
+
 TEST_CASE("operations on a stream run in its order, and touch no other stream") {
     const test::Stream first, second;
     const DeviceArray<std::int64_t> in(counted_from<std::int64_t>(64)), one(32), other(32), back(64, -7);

@@ -22,6 +22,7 @@ enum class Kind : unsigned char {
     rule_repeated,      // two rules for one placeholder id
     pad_id,             // the id of pads is a placeholder's
     rule_count,         // more rules than there may be
+    scratch,            // less scratch memory than an operation takes
     overlap,            // an output shares memory with what it is computed from
     read_only,          // an output that may not be written
     extent,             // an axis of an array has another length than its partner
@@ -119,6 +120,8 @@ constexpr KindText kind_text(Kind kind) {
             return {"pad_id", "the id of pads is a placeholder", "bank", "rule", nullptr, "an id other than "};
         case Kind::rule_count:
             return {"rule_count", "there are too many placeholder rules", nullptr, nullptr, nullptr, "at most "};
+        case Kind::scratch:
+            return {"scratch", "the scratch memory of the exec is too small", nullptr, nullptr, nullptr, "bytes "};
         case Kind::overlap:
             return {"overlap", "an output shares memory with an input", "array", "?rank", nullptr, "shared bytes "};
         case Kind::read_only: return {"read_only", "an output is read-only", "array", "?rank", nullptr, ""};

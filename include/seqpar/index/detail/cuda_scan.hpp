@@ -238,10 +238,10 @@ public:
     // `bytes` bytes of device memory at `data`, aligned to 256.
     ScratchSpan(void* data, std::int64_t bytes) : data_(static_cast<char*>(data)), bytes_(bytes) {}
 
-    // Throws std::bad_alloc where there is not enough left.
+    // Error where there is not enough left.
     char* allocate(std::ptrdiff_t bytes) {
         const std::int64_t rounded = cuda::round_up(std::int64_t{bytes}, std::int64_t{256});
-        if (rounded > bytes_ - used_) throw std::bad_alloc();
+        throw_if_bad(rounded > bytes_ - used_ ? make_status(Kind::scratch, 0, 0, rounded, bytes_ - used_) : Status{});
         used_ += rounded;
         return data_ + (used_ - rounded);
     }
