@@ -89,7 +89,7 @@ TEST_CASE("the laws of every layout hold inside a kernel, over offsets and table
     // Rank 0 holds 4 5 6 0, rank 1 holds 1 2 3.
     const sp::RunTableView table{on_device(std::vector<sp::Run>{{4, 0, 3}, {0, 3, 1}, {1, 0, 3}}),
                                  on_device(std::vector<std::int64_t>{0, 2, 3}),
-                                 on_device(std::vector<std::int64_t>{1, 2, 0}), 7, 2};
+                                 on_device(std::vector<std::int64_t>{1, 2, 0}), 3, 7, 2};
     laws_hold("permuted", sp::Permuted(table));
     CHECK(layouts > 30);
     CHECK(failures == 0);

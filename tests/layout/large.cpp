@@ -17,22 +17,22 @@ using test::Random;
 
 namespace {
 
-constexpr std::int64_t positions = std::int64_t{1} << 33;
+constexpr std::int64_t all_positions = std::int64_t{1} << 33;
 
 // Formula A near the borders of its chunks.
-constexpr auto zigzag = ZigZag{}(positions, 8);
-constexpr std::int64_t chunk = positions / 16;
+constexpr auto zigzag = ZigZag{}(all_positions, 8);
+constexpr std::int64_t chunk = all_positions / 16;
 static_assert(zigzag.slots(7) == 2 * chunk);
 static_assert(zigzag.position(7, 0) == 7 * chunk && zigzag.position(0, chunk) == 15 * chunk);
-static_assert(zigzag.position(0, 2 * chunk - 1) == positions - 1);
-static_assert(zigzag.place(positions - 1) == Place{0, 2 * chunk - 1});
+static_assert(zigzag.position(0, 2 * chunk - 1) == all_positions - 1);
+static_assert(zigzag.place(all_positions - 1) == Place{0, 2 * chunk - 1});
 static_assert(zigzag.place(9 * chunk) == Place{6, chunk});
 static_assert(zigzag.run_at(3, 5) == Run{3 * chunk + 5, 5, chunk - 5});
 
-static_assert(Striped{}(positions, 8).position(7, positions / 8 - 1) == positions - 1);
-static_assert(Striped{4096}(positions, 8).place(positions - 1) == Place{7, positions / 8 - 1});
-static_assert(UnevenContiguous{}(positions + 5, 8).slots(4) == positions / 8 + 1);
-static_assert(UnevenContiguous{}(positions + 5, 8).place(positions + 4) == Place{7, positions / 8 - 1});
+static_assert(Striped{}(all_positions, 8).position(7, all_positions / 8 - 1) == all_positions - 1);
+static_assert(Striped{4096}(all_positions, 8).place(all_positions - 1) == Place{7, all_positions / 8 - 1});
+static_assert(UnevenContiguous{}(all_positions + 5, 8).slots(4) == all_positions / 8 + 1);
+static_assert(UnevenContiguous{}(all_positions + 5, 8).place(all_positions + 4) == Place{7, all_positions / 8 - 1});
 
 // The greatest lengths there are.
 constexpr std::int64_t huge = std::int64_t{1} << 62;
@@ -71,8 +71,8 @@ List many_offsets() {
     for (int d = 1; d < 100000; ++d) {
         cu.push_back(cu.back() + (d % 10 == 0 ? 0 : random.between(0, 10000) * 16));
     }
-    REQUIRE(cu.back() < positions);
-    cu.push_back(positions);
+    REQUIRE(cu.back() < all_positions);
+    cu.push_back(all_positions);
     return cu;
 }
 
@@ -81,16 +81,16 @@ List many_offsets() {
 TEST_CASE("2^33 positions keep the inverses") {
     Random random(20);
     check_samples(random, zigzag, 5000);
-    check_samples(random, Striped{}(positions, 8), 5000);
-    check_samples(random, Striped{1000}(positions / 8000 * 8000, 8), 5000);
-    check_samples(random, UnevenContiguous{}(positions + 3, 7), 5000);
+    check_samples(random, Striped{}(all_positions, 8), 5000);
+    check_samples(random, Striped{1000}(all_positions / 8000 * 8000, 8), 5000);
+    check_samples(random, UnevenContiguous{}(all_positions + 3, 7), 5000);
     check_samples(random, nested(zigzag, Contiguous{}, 4), 5000);
     check_samples(random, nested(nested(zigzag, Contiguous{}, 4), UnevenContiguous{}, 3), 5000);
 }
 
 TEST_CASE("100,000 documents of 2^33 positions keep the inverses and walk") {
     const List cu = many_offsets();
-    const auto layout = packed(ZigZag{}, cu, positions, 8);
+    const auto layout = packed(ZigZag{}, cu, all_positions, 8);
     REQUIRE(check(layout).ok());
     Random random(22);
     check_samples(random, layout, 20000);
@@ -106,7 +106,7 @@ TEST_CASE("100,000 documents of 2^33 positions keep the inverses and walk") {
             slot += run.length;
             REQUIRE(layout.position(rank, slot - 1) == run.position + run.length - 1);
         }
-        CHECK(slot == positions / 8);
+        CHECK(slot == all_positions / 8);
         CHECK(runs_seen <= 200000);
     }
 }
@@ -114,7 +114,7 @@ TEST_CASE("100,000 documents of 2^33 positions keep the inverses and walk") {
 TEST_CASE("a fault in the last of 100,000 documents is found and named") {
     List cu = many_offsets();
     cu[99999] -= 2;
-    const Status status = check(packed(ZigZag{}, cu, positions, 8));
+    const Status status = check(packed(ZigZag{}, cu, all_positions, 8));
     CHECK(status.kind() == Kind::document_multiple);
     CHECK(status.index() == 99998);
     CHECK(status.expected == 16);
@@ -137,7 +137,7 @@ TEST_CASE("pads among 2^33 positions") {
     for (std::size_t d = 0; d + 1 < cu.size(); ++d) {
         real.push_back(real.back() + (cu[d + 1] - cu[d]) * 3 / 4);
     }
-    const auto layout = padded(packed(ZigZag{}, cu, positions, 8), real, cu, real.back());
+    const auto layout = padded(packed(ZigZag{}, cu, all_positions, 8), real, cu, real.back());
     REQUIRE(check(layout).ok());
     Random random(24);
     for (int i = 0; i < 20000; ++i) {
@@ -158,6 +158,6 @@ TEST_CASE("pads among 2^33 positions") {
             slots += run.length;
         }
     }
-    CHECK(slots == positions);
+    CHECK(slots == all_positions);
     CHECK(valid == real.back());
 }

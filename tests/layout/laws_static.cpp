@@ -115,7 +115,7 @@ static_assert(nested_holds(padded(ZigZag{}(12, 2), real_offsets64, offsets64, 8)
 constexpr Run runs_of_table[] = {{5, 0, 1}, {0, 1, 3}, {6, 0, 2}, {8, 2, 3}, {3, 5, 2}};
 constexpr std::int64_t rank_runs[] = {0, 2, 2, 5};
 constexpr std::int64_t by_position[] = {1, 4, 0, 2, 3};
-constexpr Permuted permuted{RunTableView{runs_of_table, rank_runs, by_position, 11, 3}};
+constexpr Permuted permuted{RunTableView{runs_of_table, rank_runs, by_position, 5, 11, 3}};
 static_assert(check(permuted).ok());
 static_assert(check_layout(permuted).ok());
 static_assert(permuted.slots(0) == 4 && permuted.slots(1) == 0 && permuted.slots(2) == 7);

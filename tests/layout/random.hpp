@@ -67,7 +67,10 @@ struct Table {
     std::int64_t length = 0;
     int ranks = 1;
 
-    seqpar::RunTableView view() const { return {runs.data(), rank_runs.data(), by_position.data(), length, ranks}; }
+    seqpar::RunTableView view() const {
+        return {runs.data(), rank_runs.data(), by_position.data(), static_cast<std::int64_t>(runs.size()), length,
+                ranks};
+    }
 };
 
 inline Table random_table(Random& random, int ranks, std::int64_t length) {

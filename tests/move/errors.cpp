@@ -198,7 +198,7 @@ TEST_CASE("a table of runs that is no bijection, and shards that an inner policy
     const Run runs[]{{0, 0, 4}, {5, 0, 3}};
     const std::int64_t rank_runs[]{0, 1, 2};
     const std::int64_t by_position[]{0, 1};
-    const Permuted layout(RunTableView{runs, rank_runs, by_position, 8, 2});
+    const Permuted layout(RunTableView{runs, rank_runs, by_position, 2, 8, 2});
     check_status(shard_error(layout, 0, tensor(x.data(), 1, 8), axis<1>, 1, 4), Kind::table, 0, 4, 5, 1, 1);
     const auto thirds = nested(ZigZag{}(8, 2), Contiguous{}, 3);
     check_status(shard_error(thirds, 0, tensor(x.data(), 1, 8), axis<1>, 1, 4), Kind::multiple, 0, 3, 4);

@@ -127,7 +127,7 @@ TEST_CASE("fault 39: a byte offset of 4 GiB does not wrap") {
     const Run runs[]{{far, 0, 2}, {0, 0, far}};
     const std::int64_t rank_runs[]{0, 1, 2};
     const std::int64_t by_position[]{1, 0};
-    const Permuted layout(RunTableView{runs, rank_runs, by_position, far + 2, 2});
+    const Permuted layout(RunTableView{runs, rank_runs, by_position, 2, far + 2, 2});
     std::vector<std::int32_t> out(2);
     shard(thrust::seq, layout, 0, tensor(x, far + 2), axis<0>, out);
     CHECK((out == std::vector<std::int32_t>{3, 4}));

@@ -55,13 +55,28 @@ template <class A>
 inline constexpr bool
     is_sequential_exec<thrust::detail::execute_with_allocator<A, thrust::system::cpp::detail::execution_policy>> = true;
 
+// What a policy of documents says of all of them together, where they cannot be read.
+template <Layout L>
+Status check_total([[maybe_unused]] const L& layout) {
+    if constexpr (requires { layout.policy(), layout.cu_seqlens(); }) {
+        return check(layout.policy(), layout.size(), layout.ranks());
+    } else if constexpr (requires { layout.outer(); }) {
+        return check_total(layout.outer());
+    } else if constexpr (requires { layout.base(); }) {
+        return check_total(layout.base());
+    } else {
+        return {};
+    }
+}
+
 // What can be checked of a layout before an operation under an exec: on a host all, else what needs no memory read.
 template <class D, Layout L>
 Status check_for(const L& layout) {
     if constexpr (is_host_exec<D>) {
         return check(layout);
     } else {
-        return check_unread(layout);
+        const Status status = check_unread(layout);
+        return status.ok() ? check_total(layout) : status;
     }
 }
 

@@ -56,13 +56,13 @@ public:
     [[nodiscard]] Permuted layout() const& { return Permuted(view()); }
     Permuted layout() && = delete;
     [[nodiscard]] RunTableView view() const& {
-        return {runs_.data(), rank_runs_.data(), by_position_.data(), length_, ranks()};
+        return {runs_.data(), rank_runs_.data(), by_position_.data(), next_run(), length_, ranks()};
     }
     RunTableView view() && = delete;
     // The same table where its three arrays were copied to, a device's memory say; the slots of a rank are still read here.
     [[nodiscard]] RunTableView view(const Run* runs, const std::int64_t* rank_runs,
                                     const std::int64_t* by_position) const& {
-        return {runs, rank_runs, by_position, length_, ranks(), slots_.data()};
+        return {runs, rank_runs, by_position, next_run(), length_, ranks(), slots_.data()};
     }
     RunTableView view(const Run*, const std::int64_t*, const std::int64_t*) && = delete;
 

@@ -44,12 +44,16 @@ public:
 
     // Every index an entry of the array, or -1.
     [[nodiscard]] SEQPAR_HD constexpr Status check() const {
-        for (std::int64_t t = 0; t < size(); ++t) {
-            if (index_[t] < -1 || index_[t] >= source_size_) {
-                return make_status(Kind::index_range, 0, t, source_size_ - 1, index_[t]);
-            }
-        }
-        return {};
+        Status status;
+        for (std::int64_t t = 0; status.ok() && t < entries(); ++t)
+            status = check_entry(t);
+        return status;
+    }
+    [[nodiscard]] SEQPAR_HD constexpr std::int64_t entries() const { return size(); }
+    [[nodiscard]] SEQPAR_HD constexpr Status check_entry(std::int64_t t) const {
+        return index_[t] < -1 || index_[t] >= source_size_
+                   ? make_status(Kind::index_range, 0, t, source_size_ - 1, index_[t])
+                   : Status{};
     }
 
 private:

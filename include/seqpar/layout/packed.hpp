@@ -98,7 +98,9 @@ public:
         return {*this, rank, first, last};
     }
 
-    [[nodiscard]] SEQPAR_HD constexpr Status check_unread() const { return detail::check_offset_count(cu_seqlens_, total_); }
+    [[nodiscard]] SEQPAR_HD constexpr Status check_unread() const {
+        return detail::check_offset_count(cu_seqlens_, total_);
+    }
 
     // Offsets legal, every document a multiple of what the policy deals out. Names the first document that is not.
     [[nodiscard]] SEQPAR_HD constexpr Status check() const {
@@ -123,7 +125,7 @@ private:
     SEQPAR_HD constexpr std::int64_t length(std::int64_t document) const {
         return cu_seqlens_[document + 1] - cu_seqlens_[document];
     }
-    SEQPAR_HD constexpr layout_of<P> inside(std::int64_t document) const { 
+    SEQPAR_HD constexpr layout_of<P> inside(std::int64_t document) const {
         return detail::bind_checked(policy_, length(document), ranks_);
     }
 

@@ -62,9 +62,7 @@ public:
             status = check_document(document);
         return status;
     }
-    [[nodiscard]] SEQPAR_HD constexpr std::int64_t entries() const {
-        return seqpar::entries(base_) + padded_.count();
-    }
+    [[nodiscard]] SEQPAR_HD constexpr std::int64_t entries() const { return seqpar::entries(base_) + padded_.count(); }
     [[nodiscard]] SEQPAR_HD constexpr Status check_entry(std::int64_t i) const {
         const std::int64_t of_base = seqpar::entries(base_);
         if (i < of_base) return seqpar::check_entry(base_, i);
