@@ -68,9 +68,11 @@ constexpr DataType number_type() {
 [[nodiscard]] SEQPAR_HD constexpr std::int64_t bytes_of(DataType type) { return detail::facts_of(type).bytes; }
 [[nodiscard]] SEQPAR_HD constexpr const char* name(DataType type) { return detail::facts_of(type).name; }
 
-// The DataType of a number, or bytes where there is none (std::byte, 16-bit integers, types of other libraries).
+// The DataType of a number, or bytes where there is none (std::byte, 16-bit integers, types of other libraries, void).
 template <class T>
 inline constexpr DataType data_type_of = detail::number_type<std::remove_cv_t<T>>();
+template <>
+inline constexpr DataType data_type_of<void> = DataType::bytes;
 
 // The engine failed, or the ranks did not call what belongs together: a rank that died or never came, a message of another
 // length. Other ranks get one too; the communicator is of no further use. (A caller's own mistake is an Error.)

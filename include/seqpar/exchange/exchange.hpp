@@ -166,7 +166,7 @@ void run_exchange(const D& exec, const C& comm, const ExchangePlan& plan, const 
     const PlanRows from(memory.rows(plan.send_rows), plan.rows_in, plan.send_splits, plan.rank, false);
     shard(exec, from, 0, in, RuntimeAxis{k}, buffer_like(in, k, buffer, sends));
 
-    constexpr DataType type = data_type_of<std::conditional_t<std::is_void_v<Element>, std::byte, Element>>;
+    constexpr DataType type = data_type_of<Element>;
     const std::int64_t scale = row_bytes / bytes_of(type);
     std::vector<std::int64_t> send_counts = plan.send_splits;
     std::vector<std::int64_t> receive_counts = plan.receive_splits;
