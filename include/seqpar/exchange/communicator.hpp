@@ -94,6 +94,7 @@ struct NoStream {};
 // - What is called with a group guard runs together, when close() is called: the order of verbs between guards is free of
 //   deadlock, and no result may be read, no buffer freed or overwritten before (with a stream: before the stream has come there).
 //   close() throws; a guard destroyed without it drops its verbs, and other ranks may get an error for it.
+// - Where a close() that throws may leave buffers in the engine's hands, `static constexpr bool keeps_buffers = true` says so.
 // - send and recv may name the own rank, received in the same group. Counts are in elements of the type and may be 0, but a message of no elements is received as well. Buffers are contiguous.
 // - Messages between two ranks match in the order of the calls, collectives among them; counts and types agree on both sides.
 // - all_gather: `to` has `count` elements from each rank, in their order; of the _v form, counts[r] from rank r. `from` may be the

@@ -18,6 +18,7 @@ public:
     using Stream = NoStream;
     using Steps = std::vector<Step<NoStream>>;
     static constexpr bool native_equal = false;
+    static constexpr bool keeps_buffers = true;
 
     explicit MpiEngine(MPI_Comm comm, std::chrono::milliseconds time_limit = std::chrono::minutes(10), int longest = 1 << 30)
         : time_limit_(time_limit), longest_(longest) {
@@ -37,7 +38,7 @@ public:
     MpiEngine& operator=(const MpiEngine&) = delete;
     ~MpiEngine() {
         int finalized = 0;
-        if (MPI_Finalized(&finalized) != MPI_SUCCESS || finalized != 0) return;
+        if (!failure_.empty() || MPI_Finalized(&finalized) != MPI_SUCCESS || finalized != 0) return;
         for (MPI_Op& own : own_ops_)
             MPI_Op_free(&own);
         MPI_Comm_free(&comm_);
@@ -48,6 +49,23 @@ public:
     void drop() const {}
 
     void run(const Steps& steps) const {
+        if (!failure_.empty()) throw CommunicationError("the MPI communicator is of no use: " + failure_);
+        try {
+            post_and_wait(steps);
+        } catch (const CommunicationError& error) {
+            failure_ = error.what();
+            throw;
+        }
+    }
+
+private:
+    struct Pending {
+        std::vector<MPI_Request> requests;
+        std::vector<const Step<NoStream>*> steps;
+        std::vector<int> counts;
+    };
+
+    void post_and_wait(const Steps& steps) const {
         Pending pending;
         for (const Step<NoStream>& step : steps) {
             std::int64_t done = 0;
@@ -60,13 +78,6 @@ public:
         }
         wait(pending);
     }
-
-private:
-    struct Pending {
-        std::vector<MPI_Request> requests;
-        std::vector<const Step<NoStream>*> steps;
-        std::vector<int> counts;
-    };
 
     static void require_mpi(int code, const char* what) {
         if (code == MPI_SUCCESS) return;
@@ -165,14 +176,20 @@ private:
     MPI_Op own_ops_[4] = {};
     int rank_ = 0;
     int size_ = 0;
+    mutable std::string failure_;  // the first
 };
 
 }  // namespace detail
 
-// Mpi(comm, time_limit, longest): on a duplicate of `comm`, so that its messages mix with no others; making one is a collective
-// of `comm`. A close() that waits longer than time_limit (0: for ever) throws a CommunicationError; MPI then still owns the
-// buffers, so the way on is MPI_Abort. Messages longer than `longest` elements, the same on all ranks, go in pieces: counts may
-// exceed what an int holds. MPI must be initialised, and not finalised, while there is one.
+// Mpi(comm, time_limit, longest): on a duplicate of `comm`, so that its messages mix with no others; making one and destroying it are
+// collectives of `comm`. A close() that waits longer than time_limit (0: for ever) throws a CommunicationError. Messages longer than
+// `longest` elements, the same on all ranks, go in pieces: counts may exceed what an int holds. MPI must be initialised, and not
+// finalised, while there is one.
+//
+// After a CommunicationError every later close() throws one that names the first, and ranks that wait for this one get theirs when
+// their time is over. What the failed group had begun stays with MPI: its buffers must be neither freed nor used until the process
+// ends (exchange() sees to its own), and the duplicate is not freed. Other communicators work as before, so that results can be saved;
+// MPI_Finalize may wait for ever for what has begun: the way out is MPI_Abort.
 using Mpi = detail::EngineCommunicator<detail::MpiEngine>;
 
 }  // namespace seqpar

@@ -58,8 +58,8 @@ private:
     Steps steps_;
 };
 
-// The communicator of an engine: Engine has Stream, rank(), size(), run(steps), drop(), and `native_equal`, whether it knows
-// all_gather and reduce_scatter of equal parts.
+// The communicator of an engine: Engine has Stream, rank(), size(), run(steps), drop(), `native_equal`, whether it knows all_gather
+// and reduce_scatter of equal parts, and keeps_buffers (communicator.hpp).
 // Synchronises: in close(), where Stream is NoStream; else never. Allocates: the list of the guard. Error: a negative count, a
 // peer outside the group, a reduction of bytes; found in the call, before anything is sent.
 template <class Engine>
@@ -68,6 +68,7 @@ public:
     using Stream = typename Engine::Stream;
     using Group = StepGroup<Engine>;
     using Counts = std::span<const std::int64_t>;
+    static constexpr bool keeps_buffers = Engine::keeps_buffers;
 
     template <class... Args>
         requires std::constructible_from<Engine, Args...>
