@@ -120,6 +120,28 @@ TEST_CASE("a message of another length is an error, after which the communicator
     world.destroy(comm);
 }
 
+TEST_CASE("a call of CUDA that fails on one rank aborts the communicator, so that the others get an error") {
+    if (!test::nccl_checks()) return;
+    test::World world;
+    const Nccl comm(world.comm, std::chrono::seconds(20));
+    cudaStream_t stream = world.stream;
+    const bool last = comm.rank() == comm.size() - 1;
+    if (last) {
+        cudaStreamCreate(&stream);
+        cudaStreamDestroy(stream);
+    }
+    const std::string text = error_of([&] {
+        throw_together(comm, {}, world.stream);  // all have come so far
+        throw_together(comm, {}, stream);
+    });
+    CHECK(text != "");
+    if (last) CHECK(text.find("cudaMemcpyAsync: ") == 0);
+    CHECK(comm.engine().aborted());
+    CHECK(error_of([&] { throw_together(comm, {}, world.stream); }) == "the NCCL communicator was aborted");
+    cudaGetLastError();
+    world.destroy(comm);
+}
+
 TEST_CASE("a rank that is gone is an error on the others") {
     if (!test::nccl_checks() || test::from_environment("WORLD_SIZE") < 2) return;
     test::World world;
