@@ -57,7 +57,7 @@ template <class D, Communicator C, WritableTensor... X>
 // Brings the gradients of the rows that this rank's tokens refer to back to the ranks that encoded them, where they are added to what
 // is there: exchanges by the reverse of `plan`, by which the rows came (plan_owned, plan_all_gather_v). Fields: of the bank and of
 // its levels, field(d_rows, axis<0>, d_bank) each: [rows_out, …] to [rows_in, …]. Errors and contract line: as exchange, and not due,
-// another group than the state's.
+// another group than the state's. In a graph use exchange() and a reversed plan that stays as long; this one's goes at the end.
 template <class D, Communicator C, class... Fields>
     requires(sizeof...(Fields) >= 1)
 [[nodiscard]] GradientState sum_bank_rows(const detail::ExecBase<D>& exec, const C& comm, const GradientState& state,
