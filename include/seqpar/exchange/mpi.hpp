@@ -26,13 +26,10 @@ public:
         require_mpi(MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
         require_mpi(MPI_Comm_rank(comm_, &rank_), "MPI_Comm_rank");
         require_mpi(MPI_Comm_size(comm_, &size_), "MPI_Comm_size");
-        for (const Reduction reduction : {Reduction::sum, Reduction::max}) {
-            const bool sum = reduction == Reduction::sum;
-            require_mpi(MPI_Op_create(sum ? add<bf16> : greatest<bf16>, 1, &op(DataType::bfloat16, reduction)),
-                        "MPI_Op_create");
-            require_mpi(MPI_Op_create(sum ? add<f16> : greatest<f16>, 1, &op(DataType::float16, reduction)),
-                        "MPI_Op_create");
-        }
+        MPI_User_function* const functions[] = {reduce<bf16, Reduction::sum>, reduce<bf16, Reduction::max>,
+                                                reduce<f16, Reduction::sum>, reduce<f16, Reduction::max>};
+        for (int i = 0; i < 4; ++i)
+            require_mpi(MPI_Op_create(functions[i], 1, &own_ops_[i]), "MPI_Op_create");
     }
     MpiEngine(const MpiEngine&) = delete;
     MpiEngine& operator=(const MpiEngine&) = delete;
@@ -87,22 +84,16 @@ private:
         throw CommunicationError(std::string(what) + ": " + text);
     }
 
-    // MPI has no type for short floats: to it they are 16 bits, added by these.
-    template <class T>
-    static void add(void* from, void* into, int* count, MPI_Datatype*) {
-        ReduceElements{into, from, *count, Reduction::sum}.template operator()<T>();
-    }
-    template <class T>
-    static void greatest(void* from, void* into, int* count, MPI_Datatype*) {
-        ReduceElements{into, from, *count, Reduction::max}.template operator()<T>();
-    }
-    MPI_Op& op(DataType type, Reduction reduction) {
-        return own_ops_[(type == DataType::float16 ? 2 : 0) + (reduction == Reduction::max ? 1 : 0)];
+    // MPI has no type for short floats: to it they are 16 bits, reduced by these.
+    template <class T, Reduction R>
+    static void reduce(void* from, void* into, int* count, MPI_Datatype*) {
+        ReduceElements{into, from, *count, R}.template operator()<T>();
     }
     [[nodiscard]] MPI_Op op_of(const Step<NoStream>& step) const {
-        if (step.type == DataType::float16 || step.type == DataType::bfloat16)
-            return const_cast<MpiEngine*>(this)->op(step.type, step.reduction);
-        return step.reduction == Reduction::sum ? MPI_SUM : MPI_MAX;
+        const bool sum = step.reduction == Reduction::sum;
+        if (step.type == DataType::bfloat16) return own_ops_[sum ? 0 : 1];
+        if (step.type == DataType::float16) return own_ops_[sum ? 2 : 3];
+        return sum ? MPI_SUM : MPI_MAX;
     }
     static MPI_Datatype type_of(DataType type) {
         const MPI_Datatype types[] = {MPI_BYTE,     MPI_INT8_T,   MPI_UINT8_T,  MPI_INT32_T, MPI_UINT32_T, MPI_INT64_T,

@@ -44,22 +44,6 @@ struct ByRow {
     bool operator()(std::int64_t a, std::int64_t b) const { return rows[a] < rows[b]; }
 };
 
-// The plan with its repeats, which follow from the rest.
-inline ExchangePlan with_repeats(ExchangePlan plan) {
-    plan.repeats.clear();
-    std::vector<bool> seen(static_cast<std::size_t>(plan.rows_out));
-    bool again = false;
-    for (const std::int64_t row : plan.receive_rows) {
-        again = again || seen[static_cast<std::size_t>(row)];
-        seen[static_cast<std::size_t>(row)] = true;
-    }
-    if (!again) return plan;
-    plan.repeats.resize(plan.receive_rows.size());
-    std::iota(plan.repeats.begin(), plan.repeats.end(), std::int64_t{0});
-    std::stable_sort(plan.repeats.begin(), plan.repeats.end(), ByRow{plan.receive_rows.data()});
-    return plan;
-}
-
 inline Status check_part(const std::vector<std::int64_t>& rows, const std::vector<std::int64_t>& splits,
                          std::int64_t most, int array) {
     const auto count = static_cast<std::int64_t>(rows.size());
@@ -103,6 +87,16 @@ inline Status check_repeats(const ExchangePlan& plan) {
         again = again || before == row;
     }
     return again ? Status{} : make_status(Kind::table, 1, 0, 0, count, plan.rank);
+}
+
+// The plan with its repeats, which follow from the rest.
+inline ExchangePlan with_repeats(ExchangePlan plan) {
+    plan.repeats.clear();
+    if (check_repeats(plan).ok()) return plan;
+    plan.repeats.resize(plan.receive_rows.size());
+    std::iota(plan.repeats.begin(), plan.repeats.end(), std::int64_t{0});
+    std::stable_sort(plan.repeats.begin(), plan.repeats.end(), ByRow{plan.receive_rows.data()});
+    return plan;
 }
 
 inline void append_cell(std::string& line, const std::string& text, std::size_t width) {

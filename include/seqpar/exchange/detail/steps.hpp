@@ -94,21 +94,14 @@ public:
     }
     void all_gather_v(Group& g, const void* from, void* to, Counts counts, DataType type, Stream s) const {
         require_counts(counts);
+        const std::int64_t mine = counts[static_cast<std::size_t>(rank())];
         std::int64_t at = 0;
         for (int r = 0; r < size(); ++r) {
             void* const part = offset_by(to, at, type);
             const std::int64_t count = counts[static_cast<std::size_t>(r)];
             at += count;
             if (r == rank() && part == from) continue;
-            add(g, {StepKind::send,
-                    {},
-                    type,
-                    r,
-                    from,
-                    nullptr,
-                    counts[static_cast<std::size_t>(rank())],
-                    "all_gather",
-                    s});
+            add(g, {StepKind::send, {}, type, r, from, nullptr, mine, "all_gather", s});
             add(g, {StepKind::receive, {}, type, r, nullptr, part, count, "all_gather", s});
         }
     }
