@@ -19,6 +19,7 @@ enum class Fault {
     transpose_missing,
     scatter_missing,
     sum_not_in_place,
+    maximum_with_zero,
     writes_past_the_end,
     maxima_of_this_rank,
 };
@@ -66,6 +67,13 @@ struct Faulty {
     }
     void all_reduce(Group& g, const void* from, void* to, std::int64_t count, DataType type, Reduction reduction,
                     Stream s) const {
+        if (is(Fault::maximum_with_zero) && reduction == Reduction::max && type == DataType::int32) {
+            auto* const raised = reinterpret_cast<std::int32_t*>(nowhere_ + 2000) + used_;  // which all others see
+            for (std::int64_t i = 0; i < count; ++i)
+                raised[i] = (std::max)(static_cast<const std::int32_t*>(from)[i], 0);
+            from = raised;
+            used_ += count;
+        }
         comm.all_reduce(g, from, is(Fault::sum_not_in_place) && from == to ? nowhere_ : to, count, type, reduction, s);
         if (is(Fault::writes_past_the_end)) static_cast<std::byte*>(to)[count * bytes_of(type)] = std::byte{7};
     }
@@ -75,6 +83,7 @@ struct Faulty {
     }
 
     std::byte* nowhere_ = nullptr;
+    mutable std::int64_t used_ = 0;
 };
 static_assert(Communicator<VirtualRank> && Communicator<Faulty>);
 
@@ -111,6 +120,7 @@ TEST_CASE("a communicator that breaks a law is told which, on the rank that sees
           Case{Fault::gather_shifted, Law::all_gather_joins}, Case{Fault::scatter_missing, Law::reduce_scatter_reduces},
           Case{Fault::transpose_missing, Law::all_to_all_v_transposes},
           Case{Fault::sum_not_in_place, Law::all_reduce_reduces},
+          Case{Fault::maximum_with_zero, Law::all_reduce_reduces},
           Case{Fault::writes_past_the_end, Law::all_reduce_reduces},
           Case{Fault::maxima_of_this_rank, Law::maxima_reach_hosts}}) {
         CAPTURE(static_cast<int>(c.fault));
@@ -122,6 +132,7 @@ TEST_CASE("a communicator that breaks a law is told which, on the rank that sees
         });
         for (const auto& exception : thrown)
             CHECK(test::text_of<std::exception>(exception) == "");
-        CHECK(found == std::array{Law::none, Law::none, c.law});
+        const Law elsewhere = c.fault == Fault::maximum_with_zero ? c.law : Law::none;
+        CHECK(found == std::array{elsewhere, elsewhere, c.law});
     }
 }

@@ -8,21 +8,83 @@ using namespace seqpar;
 using test::Mistake;
 
 TEST_CASE("a bad row, a bad length, a bank of another type on one rank of eight are one Error on all") {
-    constexpr Kind kinds[] = {Kind::ok,      Kind::row_range, Kind::document_multiple,
-                              Kind::element, Kind::row_range, Kind::document_multiple};
+    struct Case {
+        Mistake mistake;
+        Kind kind;
+        int array;  // what differs, of those that all have to have alike: 0 the bank, 1 the layout, 2 the cuts
+        std::int64_t field;
+    };
+    constexpr Case cases[] = {{Mistake::none, Kind::ok, 0, 0},
+                              {Mistake::row, Kind::row_range, 0, 0},
+                              {Mistake::length, Kind::document_multiple, 0, 0},
+                              {Mistake::bank_type, Kind::agreement, 0, 3},
+                              {Mistake::bank_width, Kind::extent, 0, 1},
+                              {Mistake::offsets, Kind::agreement, 1, 2},
+                              {Mistake::cuts, Kind::agreement, 2, 2},
+                              {Mistake::forgotten, Kind::agreement, 0, 0},
+                              {Mistake::two_ranks, Kind::row_range, 0, 0},
+                              {Mistake::two_kinds, Kind::document_multiple, 0, 0}};
     const VirtualRanks group(8, std::chrono::seconds(20));
-    std::vector<std::vector<std::string>> texts(8);
+    std::vector<std::vector<Status>> got(8);
     const auto thrown = test::run_ranks(group, 8, [&](const VirtualRank& comm) {
-        for (const Mistake mistake : test::mistakes)
-            texts[static_cast<std::size_t>(comm.rank())].push_back(test::caught(comm, mistake));
+        for (const Case& c : cases)
+            got[static_cast<std::size_t>(comm.rank())].push_back(test::caught(comm, c.mistake));
     });
     for (const auto& exception : thrown)
         CHECK(test::text_of<std::exception>(exception) == "");
-    for (std::size_t i = 0; i < std::size(kinds); ++i) {
-        CHECK(test::checked(4, 8, test::mistakes[i]).kind() == kinds[i]);
-        for (const auto& of_rank : texts)
-            CHECK(of_rank[i] == test::expected_text(8, test::mistakes[i]));
+    for (std::size_t i = 0; i < std::size(cases); ++i) {
+        CAPTURE(i);
+        const Status expected = test::expected_status(8, cases[i].mistake);
+        CHECK(expected.kind() == cases[i].kind);
+        CHECK(expected.array() == cases[i].array);
+        CHECK(expected.field == cases[i].field);
+        for (const auto& of_rank : got)
+            CHECK(of_rank.at(i) == expected);
     }
+    // What is unlike is no mistake of any rank's.
+    for (const Mistake mistake : {Mistake::bank_type, Mistake::bank_width, Mistake::offsets, Mistake::cuts}) {
+        for (int rank = 0; rank < 8; ++rank)
+            CHECK(test::checked(rank, 8, mistake).status.ok());
+    }
+}
+
+TEST_CASE("what is given alike agrees whatever it is stored in, and every part of it counts") {
+    const std::vector<std::int64_t> cu{0, 8, 16};
+    const std::vector<std::int32_t> narrow{0, 8, 16};
+    const std::vector<float> matrix(24);
+    std::vector<float> out(24);
+    const auto of = [&](std::int64_t a, std::int64_t b, auto axis) {
+        return field(tensor(matrix.data(), a, b), axis, tensor(out.data(), a, b));
+    };
+    const auto kind = [](const Agreement& first, const Agreement& second) {
+        Kind kinds[2] = {};
+        const auto thrown = test::run_ranks(VirtualRanks(2), 2, [&](const VirtualRank& comm) {
+            kinds[comm.rank()] = worst_of(comm, {}, comm.rank() == 0 ? first : second).kind();
+        });
+        CHECK(kinds[0] == kinds[1]);
+        return kinds[0];
+    };
+    const auto packed_by = [](auto policy, const auto& offsets) { return packed(policy, offsets, 16, 2); };
+    CHECK(kind(Agreement().numbers(cu), Agreement().numbers(narrow)) == Kind::ok);
+    CHECK(kind(Agreement().layout(packed_by(ZigZag{}, cu)), Agreement().layout(packed_by(ZigZag{}, narrow))) ==
+          Kind::ok);
+    CHECK(kind(Agreement().layout(packed_by(ZigZag{}, cu)), Agreement().layout(packed_by(Contiguous{}, cu))) ==
+          Kind::agreement);
+    CHECK(kind(Agreement().layout(ZigZag{}(16, 2)), Agreement().layout(ZigZag{}(16, 4))) == Kind::agreement);
+    CHECK(kind(Agreement().fields(of(4, 6, axis<0>)), Agreement().fields(of(3, 6, axis<0>))) == Kind::ok);
+    CHECK(kind(Agreement().fields(of(4, 6, axis<0>)), Agreement().fields(of(4, 6, axis<-2>))) == Kind::ok);
+    CHECK(kind(Agreement().fields(of(4, 6, axis<0>)), Agreement().fields(of(4, 6, axis<1>))) == Kind::agreement);
+    CHECK(kind(Agreement().fields(of(4, 6, axis<0>)),
+               Agreement().fields(field(tensor(matrix.data(), 4, 2, 3), axis<0>, tensor(out.data(), 4, 2, 3)))) ==
+          Kind::axes);
+    const std::vector<double> wide(24);
+    std::vector<double> wide_out(24);
+    CHECK(kind(Agreement().fields(of(4, 6, axis<0>)),
+               Agreement().fields(field(tensor(wide.data(), 4, 6), axis<0>, tensor(wide_out.data(), 4, 6)))) ==
+          Kind::element);
+    // Equal numbers that stand for something else, and a rank that compares nothing.
+    CHECK(kind(Agreement().numbers(cu), Agreement().numbers(cu).numbers(cu)) == Kind::agreement);
+    CHECK(kind(Agreement().fields(), Agreement().numbers(cu)) == Kind::agreement);
 }
 
 TEST_CASE("of ranks with one code the greatest numbers are told, everywhere the same") {

@@ -152,6 +152,7 @@ TEST_CASE("each sum of gradients is done once: twice or never is the Error that 
         std::vector<double> d_bank(6, comm.rank());
         std::vector<float> d_level(4, 1);
         std::vector<double> d_weights(3, 1);
+        std::vector<double> d_whole{0, 1, 2, 3};
         const sp::GradientState due(sp::BankState::invariant, 4, sp::GroupAxis::tp);
         CHECK(text([&] { due.require_done(); }) ==
               "sums of gradients are not those that are due: axis TP, expected sums 1, got 0");
@@ -177,6 +178,16 @@ TEST_CASE("each sum of gradients is done once: twice or never is the Error that 
         CHECK(kind([&] {
                   (void)sp::sum_bank(thrust::seq, comm, sp::GradientState(sp::BankState::invariant, 3), d_bank);
               }) == sp::Kind::shard_count);
+        const sp::ExchangePlan plan = sp::plan_all_gather_v(List{0, 1, 2, 3, 4}, comm.rank());
+        std::vector<double> d_own(1, 5);
+        const auto sum_rows = [&](int ranks) {
+            (void)sp::sum_bank_rows(thrust::seq, comm, sp::GradientState(sp::BankState::sharded, ranks), plan,
+                                    sp::field(d_whole, sp::axis<0>, d_own));
+        };
+        CHECK(kind([&] { sum_rows(3); }) == sp::Kind::shard_count);
+        CHECK(d_own[0] == 5);
+        sum_rows(4);
+        CHECK(d_own[0] == 5 + 4 * comm.rank());
         const auto gaps = sp::tensor(d_bank.data(), {3}, {2});
         CHECK(kind([&] { (void)sp::sum_bank(thrust::seq, comm, due, gaps); }) == sp::Kind::extent);
     });

@@ -267,6 +267,19 @@ TEST_CASE("what cannot be planned is named") {
         CHECK(status.got == row);
         CHECK(local == std::vector<std::int32_t>(8, 9));
     }
+    // Of several banks, where -2 stands beside tokens of another bank: of the asked bank it is no row; of another it is not looked at.
+    const std::vector<std::int32_t> two{-1, 0, 5, -1, -2, 1, -1, -1, 0, 1, 2, -1, -1, -1, -1, -1};
+    std::vector<std::int32_t> banks{-1, 1, 1, -1, 0, 0, -1, -1, 1, 1, 1, -1, -1, -1, -1, -1};
+    const auto of_bank = [&](int bank) {
+        return sp::status_of([&] {
+            (void)sp::plan_owned(layout, 0, sp::row_array(two, banks), bank, List{0, 3, 6}, local);
+        });
+    };
+    CHECK(of_bank(0) == sp::make_status(sp::Kind::row_range, 0, 4, 6, -2));
+    CHECK(of_bank(1).ok());
+    banks[4] = 1;
+    CHECK(of_bank(0).ok());
+    CHECK(of_bank(1) == sp::make_status(sp::Kind::row_range, 1, 4, 6, -2));
     rows.pop_back();
     CHECK(owned(0, {0, 2, 4}) == sp::Kind::axis_extent);
     CHECK(kind([&] { return sp::plan_roll(layout, -1, -1); }) == sp::Kind::rank);
@@ -297,6 +310,25 @@ TEST_CASE("a plan that was tampered with is none") {
               std::swap(p.send_splits[0], p.send_splits[1]), p.send_splits[0]++, p.send_splits[1]--;
           }) == sp::Kind::extent);
     CHECK(kind([](auto& p) { p.repeats = {0, 1}; }) == sp::Kind::length);
+    CHECK(kind([](auto& p) { p.repeats = range(0, 8); }) == sp::Kind::table);  // no row comes twice
+}
+
+TEST_CASE("repeats that are not those of the received rows are no plan's") {
+    // Rows 2 and 0 stay, rows 0, 1, 2 from rank 1: entries in order of row are 1 2 3 0 4.
+    const sp::ExchangePlan good = reversed(sp::ExchangePlan{0, 3, 2, {2, 0, 0, 1, 2}, {2, 3}, {0, 1}, {2, 0}, {}});
+    const auto with = [&](List repeats) {
+        sp::ExchangePlan plan = good;
+        plan.repeats = std::move(repeats);
+        return check(plan);
+    };
+    REQUIRE(good.repeats == List{1, 2, 3, 0, 4});
+    CHECK(with({}) == sp::make_status(sp::Kind::row_reused, 1, 2, 1, 2));
+    CHECK(with({1, 2, 3, 0}).kind() == sp::Kind::length);
+    CHECK(with({1, 2, 3, 0, 5}).kind() == sp::Kind::row_range);
+    CHECK(with({2, 1, 3, 0, 4}) == sp::make_status(sp::Kind::table, 1, 1, 2, 1, 0));  // not in order of rank
+    CHECK(with({1, 2, 0, 3, 4}).kind() == sp::Kind::table);                           // nor of row
+    CHECK(with({1, 1, 3, 0, 4}).kind() == sp::Kind::table);                           // an entry twice
+    CHECK(with({0, 0, 0, 0, 0}).kind() == sp::Kind::table);
 }
 
 TEST_CASE("a plan as a table") {

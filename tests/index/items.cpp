@@ -117,7 +117,16 @@ TEST_CASE("a_rank_without_images_is_named_so_that_it_gets_a_filler") {  // case 
     CHECK(sp::ranks_without_items(uneven).empty());
     CHECK(sp::filler_counts(uneven) == List{0, 1});
     CHECK(sp::filler_counts(List{0, 0, 5, 7}) == List{5, 0, 3});
-    CHECK(sp::filler_counts(List{}).empty());
+    const auto kind = [](const List& bad) {
+        const sp::Kind first = sp::status_of([&] { (void)sp::filler_counts(bad); }).kind();
+        CHECK(sp::status_of([&] { (void)sp::ranks_without_items(bad); }).kind() == first);
+        return first;
+    };
+    CHECK(kind(sp::cuts_by_cost(List{7}, 2)) == sp::Kind::ranks);  // no cuts, since there are fewer pieces than ranks
+    CHECK(kind({0}) == sp::Kind::ranks);
+    CHECK(kind({0, 2, 1}) == sp::Kind::offsets_order);
+    CHECK(kind({1, 2}) == sp::Kind::offsets_first);
+    CHECK(kind({0, 0}) == sp::Kind::ok);
 }
 
 TEST_CASE("what_a_collective_is_given_depends_on_no_rank_s_own_images") {  // case 84

@@ -15,6 +15,17 @@ namespace {
 
 std::string broken(const conformance::Report& report) { return report.ok() ? std::string() : describe(report); }
 
+// What call() says by a CommunicationError.
+template <class Call>
+std::string error_of(const Call& call) {
+    try {
+        call();
+    } catch (const CommunicationError& error) {
+        return error.what();
+    }
+    return "";
+}
+
 int world_rank() {
     int rank = 0;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -76,27 +87,29 @@ TEST_CASE("short floats are summed as such, rounded to nearest even") {
     CHECK(static_cast<float>(short_sum[0]) == 2072.0f);  // exact
 }
 
-TEST_CASE("one rank's mistake is the same Error on all") {
+TEST_CASE("one rank's mistake, or what it alone was given, is the same Error on all") {
     const Mpi comm(MPI_COMM_WORLD, test::time_limit);
     for (const test::Mistake mistake : test::mistakes)
-        CHECK(test::caught(comm, mistake) == test::expected_text(comm.size(), mistake));
+        CHECK(test::caught(comm, mistake) == test::expected_status(comm.size(), mistake));
 }
 
-TEST_CASE("a message of another length is an error where it arrives") {
-    const Mpi comm(MPI_COMM_WORLD, test::time_limit);
+TEST_CASE(
+    "a message of another length is an error where it arrives, after which the communicator refuses further use") {
     for (const std::int64_t sent : {3, 5}) {
+        const Mpi comm(MPI_COMM_WORLD, test::time_limit);
         float memory[8] = {};
-        std::string text;
-        try {
+        const std::string text = error_of([&] {
             auto group = comm.group();
             if (comm.rank() == 0) comm.send(group, memory, sent, DataType::float32, 1, {});
             if (comm.rank() == 1) comm.recv(group, memory, 4, DataType::float32, 0, {});
             group.close();
-        } catch (const CommunicationError& error) {
-            text = error.what();
-        }
+        });
         CHECK(text.empty() == (comm.rank() != 1));
-        if (comm.rank() == 1 && sent == 3) CHECK(text == "rank 1 expects 4 float32 from rank 0, got 3");
+        if (comm.rank() != 1) continue;
+        if (sent == 3) CHECK(text == "rank 1 expects 4 float32 from rank 0, got 3");
+        const std::string refused = "the MPI communicator is of no use: " + text;
+        CHECK(error_of([&] { throw_together(comm, {}); }) == refused);
+        CHECK(error_of([&] { throw_together(comm, {}); }) == refused);
     }
 }
 
@@ -113,14 +126,11 @@ TEST_CASE("a group of calls that is dropped sends nothing") {
 TEST_CASE("a rank that does not come is an error on the others when the time is over") {
     const Mpi comm(MPI_COMM_WORLD, std::chrono::milliseconds(100));
     static float sum[1] = {};  // MPI has it until the end
-    std::string text;
-    try {
+    const std::string text = error_of([&] {
         auto group = comm.group();
         if (comm.rank() != 0) comm.recv(group, sum, 1, DataType::float32, 0, {});
         group.close();
-    } catch (const CommunicationError& error) {
-        text = error.what();
-    }
+    });
     CHECK(text == (comm.rank() == 0
                        ? std::string()
                        : "rank " + std::to_string(comm.rank()) + " waits for others for longer than 100 ms"));

@@ -42,11 +42,11 @@ TEST_CASE("NCCL keeps every law, whether its calls block or not") {
     }
 }
 
-TEST_CASE("one rank's mistake is the same Error on all") {
+TEST_CASE("one rank's mistake, or what it alone was given, is the same Error on all") {
     test::World world;
     const Nccl comm(world.comm);
     for (const test::Mistake mistake : test::mistakes)
-        CHECK(test::caught(comm, mistake, world.stream) == test::expected_text(comm.size(), mistake));
+        CHECK(test::caught(comm, mistake, world.stream) == test::expected_status(comm.size(), mistake));
     world.destroy(comm);
 }
 
@@ -117,6 +117,28 @@ TEST_CASE("a message of another length is an error, after which the communicator
         CHECK(error_of(reduce) == "the NCCL communicator was aborted");
         CHECK(error_of([&] { throw_together(comm, {}, world.stream); }) == "the NCCL communicator was aborted");
     }
+    world.destroy(comm);
+}
+
+TEST_CASE("a call of CUDA that fails on one rank aborts the communicator, so that the others get an error") {
+    if (!test::nccl_checks()) return;
+    test::World world;
+    const Nccl comm(world.comm, std::chrono::seconds(20));
+    cudaStream_t stream = world.stream;
+    const bool last = comm.rank() == comm.size() - 1;
+    if (last) {
+        cudaStreamCreate(&stream);
+        cudaStreamDestroy(stream);
+    }
+    const std::string text = error_of([&] {
+        throw_together(comm, {}, world.stream);  // all have come so far
+        throw_together(comm, {}, stream);
+    });
+    CHECK(text != "");
+    if (last) CHECK(text.find("cudaMemcpyAsync: ") == 0);
+    CHECK(comm.engine().aborted());
+    CHECK(error_of([&] { throw_together(comm, {}, world.stream); }) == "the NCCL communicator was aborted");
+    cudaGetLastError();
     world.destroy(comm);
 }
 

@@ -151,8 +151,10 @@ TEST_CASE("a batch of text alone keeps every rank in the encoder's collectives, 
     for (Matrix* const m : one.trained.gradients.of_encoder())
         CHECK(m->isZero(0));
     for (const Encoder encoder : ways) {
-        for (const bool ring : {false, true})
+        for (const bool ring : {false, true}) {
             check_parity(one, "B", {2, 2, 2, encoder, sp::BankState::invariant, ring});
+            check_parity(one, "E", {4, 1, 1, encoder, sp::BankState::invariant, ring});
+        }
     }
 }
 

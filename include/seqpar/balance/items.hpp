@@ -4,7 +4,7 @@
 // Every function here: Synchronises: never. Allocates: the result. Launches: none. Reads offsets on: none.
 #pragma once
 
-#include <seqpar/layout/concepts.hpp>
+#include <seqpar/layout/offsets.hpp>
 
 #include <algorithm>
 #include <span>
@@ -156,9 +156,21 @@ inline void add_length(std::int64_t& sum, std::int64_t length, std::int64_t numb
     return cuts;
 }
 
+namespace detail {
+
+inline void check_item_cuts(std::span<const std::int64_t> cuts) {
+    const auto ranks = static_cast<std::int64_t>(cuts.size()) - 1;
+    if (ranks < 1) throw_if_bad(make_status(Kind::ranks, 0, 0, 1, (std::max)(ranks, std::int64_t{0})));
+    throw_if_bad(check(Offsets<std::int64_t>(cuts.data(), ranks + 1), cuts.back()));
+}
+
+}  // namespace detail
+
 // How many fillers each rank encodes beside its pieces, so that every rank calls the encoder as often as the one with the most
-// calls it: ranks that call it less often leave a collective inside it early. Rows of fillers never enter the bank.
+// calls it: ranks that call it less often leave a collective inside it early. Rows of fillers never enter the bank. Errors here and
+// below: cuts of no rank (what cuts_by_cost gives for too few pieces), a cut that is smaller than the one before it, a first not 0.
 [[nodiscard]] inline std::vector<std::int64_t> filler_counts(std::span<const std::int64_t> cuts) {
+    detail::check_item_cuts(cuts);
     std::int64_t most = 0;
     for (std::size_t r = 0; r + 1 < cuts.size(); ++r)
         most = (std::max)(most, cuts[r + 1] - cuts[r]);
@@ -170,6 +182,7 @@ inline void add_length(std::int64_t& sum, std::int64_t length, std::int64_t numb
 
 // The ranks that have nothing between their cuts, so that the bank has no rows of theirs.
 [[nodiscard]] inline std::vector<int> ranks_without_items(std::span<const std::int64_t> cuts) {
+    detail::check_item_cuts(cuts);
     std::vector<int> ranks;
     for (std::size_t r = 0; r + 1 < cuts.size(); ++r) {
         if (cuts[r] == cuts[r + 1]) ranks.push_back(static_cast<int>(r));

@@ -5,7 +5,7 @@
 //     if (!report.ok()) std::puts(seqpar::conformance::describe(report).c_str());
 //
 // Each rank reports what it saw itself. Every verb is called with all data types, equal and unequal counts, none among them, each
-// in a group of its own and all in one. Values are small integers, exact in every type for up to 50 ranks.
+// in a group of its own and all in one. Values are small integers, also below 0, exact in every type for up to 50 ranks.
 #pragma once
 
 #include <seqpar/conformance/report.hpp>
@@ -115,11 +115,14 @@ private:
         guarded_.emplace(comm_);
     }
 
-    // Elements [start, start + count) of what a rank sends, and of what all ranks send reduced.
+    // Elements [start, start + count) of what a rank sends, and of what all ranks send reduced. Where there is a sign every other
+    // element is below 0 on all ranks, so that no maximum is what a buffer of zeros holds.
     [[nodiscard]] Values of_rank(int rank, std::int64_t start, std::int64_t count) const {
+        const bool has_sign = type_ != DataType::bytes && type_ != DataType::uint8 && type_ != DataType::uint32 &&
+                              type_ != DataType::uint64;
         Values values;
         for (std::int64_t i = start; i < start + count; ++i)
-            values.push_back((std::int64_t{rank} * 3 + i * 5) % modulus_);
+            values.push_back((std::int64_t{rank} * 3 + i * 5) % modulus_ - (has_sign && i % 2 == 0 ? modulus_ : 0));
         return values;
     }
     [[nodiscard]] Values of_all(std::int64_t start, std::int64_t count, Reduction reduction) const {

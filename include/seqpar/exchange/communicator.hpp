@@ -68,9 +68,11 @@ constexpr DataType number_type() {
 [[nodiscard]] SEQPAR_HD constexpr std::int64_t bytes_of(DataType type) { return detail::facts_of(type).bytes; }
 [[nodiscard]] SEQPAR_HD constexpr const char* name(DataType type) { return detail::facts_of(type).name; }
 
-// The DataType of a number, or bytes where there is none (std::byte, 16-bit integers, types of other libraries).
+// The DataType of a number, or bytes where there is none (std::byte, 16-bit integers, types of other libraries, void).
 template <class T>
 inline constexpr DataType data_type_of = detail::number_type<std::remove_cv_t<T>>();
+template <>
+inline constexpr DataType data_type_of<void> = DataType::bytes;
 
 // The engine failed, or the ranks did not call what belongs together: a rank that died or never came, a message of another
 // length. Other ranks get one too; the communicator is of no further use. (A caller's own mistake is an Error.)
@@ -92,6 +94,7 @@ struct NoStream {};
 // - What is called with a group guard runs together, when close() is called: the order of verbs between guards is free of
 //   deadlock, and no result may be read, no buffer freed or overwritten before (with a stream: before the stream has come there).
 //   close() throws; a guard destroyed without it drops its verbs, and other ranks may get an error for it.
+// - Where a close() that throws may leave buffers in the engine's hands, `static constexpr bool keeps_buffers = true` says so.
 // - send and recv may name the own rank, received in the same group. Counts are in elements of the type and may be 0, but a message of no elements is received as well. Buffers are contiguous.
 // - Messages between two ranks match in the order of the calls, collectives among them; counts and types agree on both sides.
 // - all_gather: `to` has `count` elements from each rank, in their order; of the _v form, counts[r] from rank r. `from` may be the

@@ -1,6 +1,7 @@
 // throw_together(): all ranks of a group throw the same Error, or none does. Not here: the checks (status_of, status.hpp).
 #pragma once
 
+#include <seqpar/exchange/agreement.hpp>
 #include <seqpar/exchange/communicator.hpp>
 
 #include <limits>
@@ -22,21 +23,59 @@ void max_over_ranks(const C& comm, std::span<std::int64_t> values, typename C::S
     }
 }
 
+inline constexpr std::int64_t least_int64 = (std::numeric_limits<std::int64_t>::min)();  // changes no maximum
+// Codes are unsigned: with the upper bit turned they keep their order as signed numbers.
+constexpr std::int64_t ordered(std::uint64_t code) {
+    return static_cast<std::int64_t>(code ^ (std::uint64_t{1} << 63));
+}
+constexpr std::uint64_t code_of(std::int64_t number) {
+    return static_cast<std::uint64_t>(number) ^ (std::uint64_t{1} << 63);
+}
+
+// What the ranks' lists differ in, of which the longest has `longest` entries; `whole` if no entry tells.
+template <Communicator C>
+Status first_difference(const C& comm, const Agreement& same, std::int64_t longest, const Status& whole,
+                        typename C::Stream stream) {
+    constexpr std::size_t numbers =
+        4;  // an entry: its value's maximum and, turned, minimum; its place, the same on all ranks
+    std::vector<std::int64_t> all(static_cast<std::size_t>(longest) * numbers, least_int64);
+    auto at = all.begin();
+    for (const Status& entry : same.entries()) {
+        for (const std::int64_t number : {entry.got, ~entry.got, ordered(entry.code), entry.field})
+            *at++ = number;
+    }
+    max_over_ranks(comm, all, stream);
+    for (std::size_t i = 0; i < all.size(); i += numbers) {
+        if (all[i] != ~all[i + 1]) return {code_of(all[i + 2]), ~all[i + 1], all[i], all[i + 3]};
+    }
+    return whole;
+}
+
 }  // namespace detail
 
 // The worst Status of all ranks, the same on each: the greatest code, with the greatest of expected, got and field that ranks with
-// that code have. A collective: between others, no rank may throw on its own, or the rest wait for it.
+// that code have; where none is bad, the first thing that ranks were given unlike (Agreement). A collective: between others, no rank
+// may throw on its own, or the rest wait for it.
 // Synchronises: all ranks, and `stream` where host memory cannot be reduced. Launches: one all-reduce, two if something is wrong.
 template <Communicator C>
-[[nodiscard]] Status worst_of(const C& comm, const Status& status, typename C::Stream stream = {}) {
-    // Codes are unsigned: with the upper bit turned they keep their order as signed numbers.
-    constexpr std::uint64_t sign = std::uint64_t{1} << 63;
-    std::int64_t code[1] = {static_cast<std::int64_t>(status.code ^ sign)};
-    detail::max_over_ranks(comm, code, stream);
-    const std::uint64_t worst = static_cast<std::uint64_t>(code[0]) ^ sign;
-    if (worst == 0) return {};
-    constexpr std::int64_t least = (std::numeric_limits<std::int64_t>::min)();
-    std::int64_t rest[3] = {least, least, least};
+[[nodiscard]] Status worst_of(const C& comm, const Status& status, const Agreement& same,
+                              typename C::Stream stream = {}) {
+    std::vector<std::int64_t> list;
+    for (const Status& entry : same.entries()) {
+        for (const std::int64_t number : {entry.got, detail::ordered(entry.code), entry.field})
+            list.push_back(number);
+    }
+    const auto count = static_cast<std::int64_t>(same.entries().size());
+    const std::int64_t hash = offsets_summary(list)[2];
+    std::int64_t first[5] = {detail::ordered(status.code), count, ~count, hash, ~hash};
+    detail::max_over_ranks(comm, first, stream);
+    const std::uint64_t worst = detail::code_of(first[0]);
+    if (worst == 0) {
+        if (first[3] == ~first[4]) return {};
+        const Status whole = make_status(Kind::agreement, 0, 0, ~first[2], first[1]);
+        return detail::first_difference(comm, same, first[1], whole, stream);
+    }
+    std::int64_t rest[3] = {detail::least_int64, detail::least_int64, detail::least_int64};
     if (status.code == worst) {
         rest[0] = status.expected;
         rest[1] = status.got;
@@ -45,10 +84,25 @@ template <Communicator C>
     detail::max_over_ranks(comm, rest, stream);
     return {worst, rest[0], rest[1], rest[2]};
 }
+template <Communicator C>
+[[nodiscard]] Status worst_of(const C& comm, const Status& status, typename C::Stream stream = {}) {
+    return worst_of(comm, status, Agreement{}, stream);
+}
 
-// Throws that Status as an Error on every rank, unless it is good:
-//     const Status mine = status_of([&] { shard(check_only, layout, comm.rank(), ids, axis<1>, local_ids); });
-//     throw_together(comm, mine);
+// Throws that Status as an Error on every rank, unless it is good. Before an exchange, whose plans and types have to fit together:
+//     const auto layout = packed(ZigZag{}, cu_seqlens, total, comm.size());
+//     const auto batch = field(hidden, axis<0>, out);
+//     ExchangePlan plan;
+//     const Status mine = status_of([&] {
+//         plan = plan_undo(layout, comm.rank());
+//         exchange_batch(check_only, comm, plan, batch);
+//     });
+//     throw_together(comm, mine, Agreement().layout(layout).fields(batch));
+//     exchange_batch(thrust::seq, comm, plan, batch);
+template <Communicator C>
+void throw_together(const C& comm, const Status& status, const Agreement& same, typename C::Stream stream = {}) {
+    throw_if_bad(worst_of(comm, status, same, stream));
+}
 template <Communicator C>
 void throw_together(const C& comm, const Status& status, typename C::Stream stream = {}) {
     throw_if_bad(worst_of(comm, status, stream));

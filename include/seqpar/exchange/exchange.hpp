@@ -160,13 +160,15 @@ void run_exchange(const D& exec, const C& comm, const ExchangePlan& plan, const 
     const auto receives = static_cast<std::int64_t>(plan.receive_rows.size());
     // In the buffer: what goes to other ranks, what stays, what comes from other ranks.
     const std::int64_t sent = sends - plan.stays();
-    auto memory = exchange_memory(Dispatch{}, exec, plan, (sends + receives) * row_bytes);
-    std::byte* const buffer = memory.data();
+    const std::int64_t bytes = (sends + receives) * row_bytes;
+    using Memory = decltype(exchange_memory(Dispatch{}, exec, plan, bytes));
+    std::unique_ptr<Memory> memory(new Memory(exchange_memory(Dispatch{}, exec, plan, bytes)));
+    std::byte* const buffer = memory->data();
 
-    const PlanRows from(memory.rows(plan.send_rows), plan.rows_in, plan.send_splits, plan.rank, false);
+    const PlanRows from(memory->rows(plan.send_rows), plan.rows_in, plan.send_splits, plan.rank, false);
     shard(exec, from, 0, in, RuntimeAxis{k}, buffer_like(in, k, buffer, sends));
 
-    constexpr DataType type = data_type_of<std::conditional_t<std::is_void_v<Element>, std::byte, Element>>;
+    constexpr DataType type = data_type_of<Element>;
     const std::int64_t scale = row_bytes / bytes_of(type);
     std::vector<std::int64_t> send_counts = plan.send_splits;
     std::vector<std::int64_t> receive_counts = plan.receive_splits;
@@ -178,15 +180,20 @@ void run_exchange(const D& exec, const C& comm, const ExchangePlan& plan, const 
     const auto stream = exchange_stream(Dispatch{}, exec, std::type_identity<typename C::Stream>{});
     auto group = comm.group();
     comm.all_to_all_v(group, buffer, send_counts, buffer + sends * row_bytes, receive_counts, type, stream);
-    group.close();
+    try {
+        group.close();
+    } catch (const CommunicationError&) {
+        if constexpr (requires { requires C::keeps_buffers; }) (void)memory.release();
+        throw;
+    }
 
-    const Offsets<std::int64_t> rows = memory.rows(plan.receive_rows);
+    const Offsets<std::int64_t> rows = memory->rows(plan.receive_rows);
     const PlanRows to(rows, plan.rows_out, plan.receive_splits, plan.rank, true);
     const ArrayRef received = buffer_like(in, k, buffer + sent * row_bytes, receives);
     if constexpr (std::is_same_v<Mode, Store>) {
         shard_adjoint(exec, to, 0, received, RuntimeAxis{k}, out);
     } else {
-        const Offsets<std::int64_t> order = memory.rows(plan.repeats);
+        const Offsets<std::int64_t> order = memory->rows(plan.repeats);
         run_index_work(
             Dispatch{}, exec,
             AddReceived<Element>{slot_copy(out, received, k), to, rows.data(),

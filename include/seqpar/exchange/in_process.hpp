@@ -181,6 +181,7 @@ class InProcessEngine {
 public:
     using Stream = NoStream;
     static constexpr bool native_equal = false;
+    static constexpr bool keeps_buffers = false;
 
     InProcessEngine(std::shared_ptr<Board> board, int rank) : board_(std::move(board)), rank_(rank) {
         board_->join(rank_);

@@ -18,6 +18,7 @@ public:
     using Stream = NoStream;
     using Steps = std::vector<Step<NoStream>>;
     static constexpr bool native_equal = false;
+    static constexpr bool keeps_buffers = true;
 
     explicit MpiEngine(MPI_Comm comm, std::chrono::milliseconds time_limit = std::chrono::minutes(10), int longest = 1 << 30)
         : time_limit_(time_limit), longest_(longest) {
@@ -25,19 +26,16 @@ public:
         require_mpi(MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
         require_mpi(MPI_Comm_rank(comm_, &rank_), "MPI_Comm_rank");
         require_mpi(MPI_Comm_size(comm_, &size_), "MPI_Comm_size");
-        for (const Reduction reduction : {Reduction::sum, Reduction::max}) {
-            const bool sum = reduction == Reduction::sum;
-            require_mpi(MPI_Op_create(sum ? add<bf16> : greatest<bf16>, 1, &op(DataType::bfloat16, reduction)),
-                        "MPI_Op_create");
-            require_mpi(MPI_Op_create(sum ? add<f16> : greatest<f16>, 1, &op(DataType::float16, reduction)),
-                        "MPI_Op_create");
-        }
+        MPI_User_function* const functions[] = {reduce<bf16, Reduction::sum>, reduce<bf16, Reduction::max>,
+                                                reduce<f16, Reduction::sum>, reduce<f16, Reduction::max>};
+        for (int i = 0; i < 4; ++i)
+            require_mpi(MPI_Op_create(functions[i], 1, &own_ops_[i]), "MPI_Op_create");
     }
     MpiEngine(const MpiEngine&) = delete;
     MpiEngine& operator=(const MpiEngine&) = delete;
     ~MpiEngine() {
         int finalized = 0;
-        if (MPI_Finalized(&finalized) != MPI_SUCCESS || finalized != 0) return;
+        if (!failure_.empty() || MPI_Finalized(&finalized) != MPI_SUCCESS || finalized != 0) return;
         for (MPI_Op& own : own_ops_)
             MPI_Op_free(&own);
         MPI_Comm_free(&comm_);
@@ -48,6 +46,23 @@ public:
     void drop() const {}
 
     void run(const Steps& steps) const {
+        if (!failure_.empty()) throw CommunicationError("the MPI communicator is of no use: " + failure_);
+        try {
+            post_and_wait(steps);
+        } catch (const CommunicationError& error) {
+            failure_ = error.what();
+            throw;
+        }
+    }
+
+private:
+    struct Pending {
+        std::vector<MPI_Request> requests;
+        std::vector<const Step<NoStream>*> steps;
+        std::vector<int> counts;
+    };
+
+    void post_and_wait(const Steps& steps) const {
         Pending pending;
         for (const Step<NoStream>& step : steps) {
             std::int64_t done = 0;
@@ -61,13 +76,6 @@ public:
         wait(pending);
     }
 
-private:
-    struct Pending {
-        std::vector<MPI_Request> requests;
-        std::vector<const Step<NoStream>*> steps;
-        std::vector<int> counts;
-    };
-
     static void require_mpi(int code, const char* what) {
         if (code == MPI_SUCCESS) return;
         char text[MPI_MAX_ERROR_STRING] = {};
@@ -76,22 +84,16 @@ private:
         throw CommunicationError(std::string(what) + ": " + text);
     }
 
-    // MPI has no type for short floats: to it they are 16 bits, added by these.
-    template <class T>
-    static void add(void* from, void* into, int* count, MPI_Datatype*) {
-        ReduceElements{into, from, *count, Reduction::sum}.template operator()<T>();
-    }
-    template <class T>
-    static void greatest(void* from, void* into, int* count, MPI_Datatype*) {
-        ReduceElements{into, from, *count, Reduction::max}.template operator()<T>();
-    }
-    MPI_Op& op(DataType type, Reduction reduction) {
-        return own_ops_[(type == DataType::float16 ? 2 : 0) + (reduction == Reduction::max ? 1 : 0)];
+    // MPI has no type for short floats: to it they are 16 bits, reduced by these.
+    template <class T, Reduction R>
+    static void reduce(void* from, void* into, int* count, MPI_Datatype*) {
+        ReduceElements{into, from, *count, R}.template operator()<T>();
     }
     [[nodiscard]] MPI_Op op_of(const Step<NoStream>& step) const {
-        if (step.type == DataType::float16 || step.type == DataType::bfloat16)
-            return const_cast<MpiEngine*>(this)->op(step.type, step.reduction);
-        return step.reduction == Reduction::sum ? MPI_SUM : MPI_MAX;
+        const bool sum = step.reduction == Reduction::sum;
+        if (step.type == DataType::bfloat16) return own_ops_[sum ? 0 : 1];
+        if (step.type == DataType::float16) return own_ops_[sum ? 2 : 3];
+        return sum ? MPI_SUM : MPI_MAX;
     }
     static MPI_Datatype type_of(DataType type) {
         const MPI_Datatype types[] = {MPI_BYTE,     MPI_INT8_T,   MPI_UINT8_T,  MPI_INT32_T, MPI_UINT32_T, MPI_INT64_T,
@@ -165,14 +167,20 @@ private:
     MPI_Op own_ops_[4] = {};
     int rank_ = 0;
     int size_ = 0;
+    mutable std::string failure_;  // the first
 };
 
 }  // namespace detail
 
-// Mpi(comm, time_limit, longest): on a duplicate of `comm`, so that its messages mix with no others; making one is a collective
-// of `comm`. A close() that waits longer than time_limit (0: for ever) throws a CommunicationError; MPI then still owns the
-// buffers, so the way on is MPI_Abort. Messages longer than `longest` elements, the same on all ranks, go in pieces: counts may
-// exceed what an int holds. MPI must be initialised, and not finalised, while there is one.
+// Mpi(comm, time_limit, longest): on a duplicate of `comm`, so that its messages mix with no others; making one and destroying it are
+// collectives of `comm`. A close() that waits longer than time_limit (0: for ever) throws a CommunicationError. Messages longer than
+// `longest` elements, the same on all ranks, go in pieces: counts may exceed what an int holds. MPI must be initialised, and not
+// finalised, while there is one.
+//
+// After a CommunicationError every later close() throws one that names the first, and ranks that wait for this one get theirs when
+// their time is over. What the failed group had begun stays with MPI: its buffers must be neither freed nor used until the process
+// ends (exchange() sees to its own), and the duplicate is not freed. Other communicators work as before, so that results can be saved;
+// MPI_Finalize may wait for ever for what has begun: the way out is MPI_Abort.
 using Mpi = detail::EngineCommunicator<detail::MpiEngine>;
 
 }  // namespace seqpar

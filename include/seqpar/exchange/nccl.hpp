@@ -19,6 +19,7 @@ public:
     using Stream = cudaStream_t;
     using Steps = std::vector<Step<cudaStream_t>>;
     static constexpr bool native_equal = true;
+    static constexpr bool keeps_buffers = false;
 
     explicit NcclEngine(ncclComm_t comm, std::chrono::milliseconds time_limit = std::chrono::minutes(10))
         : comm_(comm), time_limit_(time_limit) {
@@ -57,7 +58,7 @@ public:
         cudaError_t state = cudaStreamQuery(stream);
         for (; state == cudaErrorNotReady; state = cudaStreamQuery(stream)) {
             require_working();
-            if (std::chrono::steady_clock::now() > until) fail("waiting for other ranks", ncclInProgress);
+            if (std::chrono::steady_clock::now() > until) fail("waiting for other ranks: the time limit is over");
             std::this_thread::yield();
         }
         require_cuda(state, "cudaStreamQuery");
@@ -81,16 +82,17 @@ public:
 private:
     static constexpr std::size_t most_values = 64;
 
-    static void require_cuda(cudaError_t error, const char* what) {
-        if (error != cudaSuccess) throw CommunicationError(std::string(what) + ": " + cudaGetErrorString(error));
-    }
-    [[noreturn]] void fail(const char* what, ncclResult_t result) const {
-        const std::string text = std::string(what) + ": " +
-                                 (result == ncclInProgress ? "the time limit is over" : ncclGetErrorString(result)) +
-                                 " (" + ncclGetLastError(comm_) + ")";
+    [[noreturn]] void fail(const std::string& why) const {
+        const std::string text = why + " (" + ncclGetLastError(comm_) + ")";
         aborted_ = true;
         ncclCommAbort(comm_);
         throw CommunicationError(text);
+    }
+    [[noreturn]] void fail(const char* what, ncclResult_t result) const {
+        fail(std::string(what) + ": " + ncclGetErrorString(result));
+    }
+    void require_cuda(cudaError_t error, const char* what) const {
+        if (error != cudaSuccess) fail(std::string(what) + ": " + cudaGetErrorString(error));
     }
     // Throws if an earlier call has failed, at once or since then.
     void require_working() const {
@@ -110,6 +112,7 @@ private:
             if (std::chrono::steady_clock::now() > until) break;
             std::this_thread::yield();
         }
+        if (result == ncclInProgress) fail(std::string(what) + ": the time limit is over");
         if (result != ncclSuccess) fail(what, result);
     }
     static ncclDataType_t type_of(DataType type) {
@@ -147,9 +150,9 @@ private:
 // Nccl(comm, time_limit): on an ncclComm_t that the caller made, owns and destroys later; its device is current where one is made
 // or used. Buffers are device memory, of any allocator: nothing is registered. close() issues one NCCL group, which runs in the
 // streams of its verbs and can be captured; inside a group of the caller's own (ncclGroupStart) it runs when that ends.
-// What fails (at once, or seen by ncclCommGetAsyncError before the next group or in engine().wait(stream)), or takes longer than
-// time_limit where the host waits, aborts the communicator, so that no rank hangs, and throws CommunicationError; engine().aborted()
-// tells. Where peers may never come, give a communicator that does not block (ncclConfig_t::blocking = 0): only then can close()
+// What fails, a call of CUDA's too (at once, or seen by ncclCommGetAsyncError before the next group or in engine().wait(stream)), or
+// takes longer than time_limit where the host waits, aborts the communicator, so that no rank hangs, and throws CommunicationError;
+// engine().aborted() tells, and where the constructor throws it is aborted as well. Where peers may never come, give a communicator that does not block (ncclConfig_t::blocking = 0): only then can close()
 // itself keep the limit. Allocates: 512 bytes of device memory at the start, for max_of_host.
 using Nccl = detail::EngineCommunicator<detail::NcclEngine>;
 

@@ -44,22 +44,6 @@ struct ByRow {
     bool operator()(std::int64_t a, std::int64_t b) const { return rows[a] < rows[b]; }
 };
 
-// The plan with its repeats, which follow from the rest.
-inline ExchangePlan with_repeats(ExchangePlan plan) {
-    plan.repeats.clear();
-    std::vector<bool> seen(static_cast<std::size_t>(plan.rows_out));
-    bool again = false;
-    for (const std::int64_t row : plan.receive_rows) {
-        again = again || seen[static_cast<std::size_t>(row)];
-        seen[static_cast<std::size_t>(row)] = true;
-    }
-    if (!again) return plan;
-    plan.repeats.resize(plan.receive_rows.size());
-    std::iota(plan.repeats.begin(), plan.repeats.end(), std::int64_t{0});
-    std::stable_sort(plan.repeats.begin(), plan.repeats.end(), ByRow{plan.receive_rows.data()});
-    return plan;
-}
-
 inline Status check_part(const std::vector<std::int64_t>& rows, const std::vector<std::int64_t>& splits,
                          std::int64_t most, int array) {
     const auto count = static_cast<std::int64_t>(rows.size());
@@ -75,6 +59,44 @@ inline Status check_part(const std::vector<std::int64_t>& rows, const std::vecto
         if (row < 0 || row >= most) return make_status(Kind::row_range, array, i, most, row);
     }
     return {};
+}
+
+// repeats against the received rows, which are in range.
+inline Status check_repeats(const ExchangePlan& plan) {
+    const std::vector<std::int64_t>& rows = plan.receive_rows;
+    const auto count = static_cast<std::int64_t>(rows.size());
+    if (plan.repeats.empty()) {
+        std::vector<bool> seen(static_cast<std::size_t>(plan.rows_out));
+        for (const std::int64_t& row : rows) {
+            if (seen[static_cast<std::size_t>(row)])
+                return make_status(Kind::row_reused, 1, &row - rows.data(),
+                                   std::find(rows.begin(), rows.end(), row) - rows.begin(), &row - rows.data());
+            seen[static_cast<std::size_t>(row)] = true;
+        }
+        return {};
+    }
+    const Status status = check_part(plan.repeats, {count}, count, 1);
+    if (!status.ok()) return status;
+    bool again = false;  // a row comes twice
+    for (std::int64_t i = 1; i < count; ++i) {
+        const std::int64_t* const entry = plan.repeats.data() + i;
+        const std::int64_t before = rows[static_cast<std::size_t>(entry[-1])];
+        const std::int64_t row = rows[static_cast<std::size_t>(*entry)];
+        if (before > row || (before == row && entry[-1] >= *entry))
+            return make_status(Kind::table, 1, i, entry[-1], *entry, plan.rank);
+        again = again || before == row;
+    }
+    return again ? Status{} : make_status(Kind::table, 1, 0, 0, count, plan.rank);
+}
+
+// The plan with its repeats, which follow from the rest.
+inline ExchangePlan with_repeats(ExchangePlan plan) {
+    plan.repeats.clear();
+    if (check_repeats(plan).ok()) return plan;
+    plan.repeats.resize(plan.receive_rows.size());
+    std::iota(plan.repeats.begin(), plan.repeats.end(), std::int64_t{0});
+    std::stable_sort(plan.repeats.begin(), plan.repeats.end(), ByRow{plan.receive_rows.data()});
+    return plan;
 }
 
 inline void append_cell(std::string& line, const std::string& text, std::size_t width) {
@@ -100,7 +122,8 @@ inline std::string row_text(const std::int64_t* rows, std::int64_t count) {
 
 }  // namespace detail
 
-// Whether a plan is one: splits that add up, rows that there are. Of the arrays, 0 is what is sent, 1 what is received.
+// Whether a plan is one: splits that add up, rows that there are, repeats that are those of the received rows (row_reused: there are
+// none although a row comes twice; table: they are not in order). Of the arrays, 0 is what is sent, 1 what is received. Cost: linear.
 [[nodiscard]] inline Status check(const ExchangePlan& plan) {
     if (plan.rank < 0 || plan.rank >= plan.ranks())
         return make_status(Kind::rank, 0, 0, plan.ranks() - std::int64_t{1}, plan.rank);
@@ -111,10 +134,7 @@ inline std::string row_text(const std::int64_t* rows, std::int64_t count) {
     if (!status.ok()) return status;
     const std::int64_t arrives = plan.receive_splits[static_cast<std::size_t>(plan.rank)];
     if (arrives != plan.stays()) return make_status(Kind::extent, 1, 0, plan.stays(), arrives);
-    return plan.repeats.empty()
-               ? Status{}
-               : detail::check_part(plan.repeats, {static_cast<std::int64_t>(plan.receive_rows.size())},
-                                    static_cast<std::int64_t>(plan.receive_rows.size()), 1);
+    return detail::check_repeats(plan);
 }
 
 // The way back, which is the adjoint where it adds: sum over ranks of <exchange(x), y> = <x, exchange(reversed, y)>.

@@ -106,68 +106,62 @@ template <Layout L>
     return relayout(layout, UnevenContiguous{}(layout.size(), layout.ranks()), rank);
 }
 
+namespace detail {
+
+// Makes a plan out of the positions whose rows each rank gets (-1: none), told rank by rank.
+template <Layout L>
+class FetchPlan {
+public:
+    FetchPlan(const L& layout, int rank) : layout_(layout), rank_(rank) {
+        throw_if_bad(check(layout));
+        throw_if_bad(check_rank(layout, rank));
+    }
+
+    void add(int q, const std::vector<std::int64_t>& positions) {
+        const auto count = static_cast<std::int64_t>(positions.size());
+        if (q == rank_) rows_out_ = count;
+        const std::int64_t* const position = positions.data();
+        for (std::int64_t t = 0; t < count;) {
+            if (position[t] < -1 || position[t] >= layout_.size())
+                throw_if_bad(make_status(Kind::table, 0, t, layout_.size() - 1, position[t], q));
+            std::int64_t length = 1;
+            if (position[t] >= 0) {
+                while (t + length < count && position[t + length] == position[t] + length)
+                    ++length;
+                if (position[t] + length > layout_.size()) length = layout_.size() - position[t];
+                const Place place = layout_.place(position[t]);
+                length = together(layout_, place, length);
+                if (q == rank_) received_.push_back({place.rank, t, t, length});
+                if (place.rank == rank_) sent_.push_back({q, t, place.slot, length});
+            }
+            t += length;
+        }
+    }
+
+    ExchangePlan done() {
+        return plan_of(rank_, layout_.ranks(), layout_.slots(rank_), std::move(sent_), rows_out_, std::move(received_));
+    }
+
+private:
+    const L& layout_;
+    int rank_;
+    PlanPieces sent_{};
+    PlanPieces received_{};
+    std::int64_t rows_out_ = 0;
+};
+
+}  // namespace detail
+
 // What each rank lacks: row t of what rank q gets is that of position wanted(q)[t], from the shards under `layout`; -1: nothing
 // comes there. wanted: rank -> std::vector<std::int64_t>, the same on every rank. A row crosses once for each entry that names it.
 // Errors: an illegal layout, a rank outside the group, a position that there is not. Cost: linear in what all ranks want.
 template <Layout L, class Wanted>
 [[nodiscard]] ExchangePlan plan_fetch(const L& layout, int rank, const Wanted& wanted) {
-    throw_if_bad(check(layout));
-    throw_if_bad(check_rank(layout, rank));
-    detail::PlanPieces sent;
-    detail::PlanPieces received;
-    std::int64_t rows_out = 0;
-    for (int q = 0; q < layout.ranks(); ++q) {
-        const std::vector<std::int64_t> positions = wanted(q);
-        const auto count = static_cast<std::int64_t>(positions.size());
-        if (q == rank) rows_out = count;
-        const std::int64_t* const position = positions.data();
-        for (std::int64_t t = 0; t < count;) {
-            if (position[t] < -1 || position[t] >= layout.size())
-                throw_if_bad(make_status(Kind::table, 0, t, layout.size() - 1, position[t], q));
-            std::int64_t length = 1;
-            if (position[t] >= 0) {
-                while (t + length < count && position[t + length] == position[t] + length)
-                    ++length;
-                if (position[t] + length > layout.size()) length = layout.size() - position[t];
-                const Place place = layout.place(position[t]);
-                length = detail::together(layout, place, length);
-                if (q == rank) received.push_back({place.rank, t, t, length});
-                if (place.rank == rank) sent.push_back({q, t, place.slot, length});
-            }
-            t += length;
-        }
-    }
-    return detail::plan_of(rank, layout.ranks(), layout.slots(rank), std::move(sent), rows_out, std::move(received));
+    detail::FetchPlan<L> plan(layout, rank);
+    for (int q = 0; q < layout.ranks(); ++q)
+        plan.add(q, wanted(q));
+    return plan.done();
 }
-
-namespace detail {
-
-template <Layout L, class... Documents>
-struct HaloOfRank {
-    L layout;
-    Side side;
-    std::int64_t window;
-    std::tuple<Documents...> documents;
-
-    std::vector<std::int64_t> operator()(int rank) const {
-        return halo_positions(layout, rank, side, window, std::get<Documents>(documents)...);
-    }
-};
-
-template <Layout L, class... Documents>
-struct RollOfRank {
-    L layout;
-    std::int64_t by;
-    std::tuple<Documents...> documents;
-
-    std::vector<std::int64_t> operator()(int rank) const {
-        std::vector<std::int64_t> index(static_cast<std::size_t>(layout.slots(rank)));
-        roll_index(thrust::seq, layout, rank, std::get<Documents>(documents)..., by, index);
-        return index;
-    }
-};
-
-}  // namespace detail
 
 // From a shard to its halo [runs, window] (halo_positions; with cu_seqlens as the last argument, inside documents): what
 // convolutions need besides the shard. Rows of the shard itself are copied; rows beyond an end are left as they are.
@@ -175,10 +169,10 @@ template <Layout L, OffsetArray... R>
     requires(sizeof...(R) <= 1)
 [[nodiscard]] ExchangePlan plan_halo(const L& layout, int rank, Side side, std::int64_t window,
                                      const R&... cu_seqlens) {
-    throw_if_bad(check_rank(layout, rank));
-    return plan_fetch(
-        layout, rank,
-        detail::HaloOfRank<L, decltype(offsets(cu_seqlens))...>{layout, side, window, {offsets(cu_seqlens)...}});
+    detail::FetchPlan<L> plan(layout, rank);
+    for (int q = 0; q < layout.ranks(); ++q)
+        plan.add(q, halo_positions(layout, q, side, window, offsets(cu_seqlens)...));
+    return plan.done();
 }
 
 // From a shard to that of the sequence rolled by `by` (roll_index; with cu_seqlens, inside documents): by -1 each slot gets the
@@ -186,9 +180,13 @@ template <Layout L, OffsetArray... R>
 template <Layout L, OffsetArray... R>
     requires(sizeof...(R) <= 1)
 [[nodiscard]] ExchangePlan plan_roll(const L& layout, int rank, std::int64_t by, const R&... cu_seqlens) {
-    throw_if_bad(check_rank(layout, rank));
-    return plan_fetch(layout, rank,
-                      detail::RollOfRank<L, decltype(offsets(cu_seqlens))...>{layout, by, {offsets(cu_seqlens)...}});
+    detail::FetchPlan<L> plan(layout, rank);
+    for (int q = 0; q < layout.ranks(); ++q) {
+        std::vector<std::int64_t> index(static_cast<std::size_t>(layout.slots(q)));
+        roll_index(thrust::seq, layout, q, cu_seqlens..., by, index);
+        plan.add(q, index);
+    }
+    return plan.done();
 }
 
 namespace detail {

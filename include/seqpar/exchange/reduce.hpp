@@ -9,10 +9,15 @@ namespace seqpar {
 
 namespace detail {
 
+template <Communicator C>
+void require_group(const C& comm, const GradientState& state) {
+    if (comm.size() != state.ranks()) throw_if_bad(make_status(Kind::shard_count, 0, 0, state.ranks(), comm.size()));
+}
+
 template <class D, Communicator C, WritableTensor... X>
 void sum_in_place(const D& exec, const C& comm, const GradientState& state, X&... gradients) {
     static_assert(((data_type_of<element_of<X>> != DataType::bytes) && ...), "communicators cannot add this type");
-    if (comm.size() != state.ranks()) throw_if_bad(make_status(Kind::shard_count, 0, 0, state.ranks(), comm.size()));
+    require_group(comm, state);
     const ArrayRef arrays[] = {array_ref(gradients)...};
     int number = 0;
     for (const ArrayRef& array : arrays) {
@@ -51,12 +56,14 @@ template <class D, Communicator C, WritableTensor... X>
 
 // Brings the gradients of the rows that this rank's tokens refer to back to the ranks that encoded them, where they are added to what
 // is there: exchanges by the reverse of `plan`, by which the rows came (plan_owned, plan_all_gather_v). Fields: of the bank and of
-// its levels, field(d_rows, axis<0>, d_bank) each: [rows_out, …] to [rows_in, …]. Errors and contract line: as exchange, and not due.
+// its levels, field(d_rows, axis<0>, d_bank) each: [rows_out, …] to [rows_in, …]. Errors and contract line: as exchange, and not due,
+// another group than the state's. In a graph use exchange() and a reversed plan that stays as long; this one's goes at the end.
 template <class D, Communicator C, class... Fields>
     requires(sizeof...(Fields) >= 1)
 [[nodiscard]] GradientState sum_bank_rows(const detail::ExecBase<D>& exec, const C& comm, const GradientState& state,
                                           const ExchangePlan& plan, const Fields&... fields) {
     const GradientState next = state.after_bank_sum(BankSum::reduce_scatter);
+    detail::require_group(comm, state);
     detail::exchange_fields<Add>(thrust::detail::derived_cast(exec), comm, reversed(plan), fields...);
     return next;
 }

@@ -58,8 +58,8 @@ private:
     Steps steps_;
 };
 
-// The communicator of an engine: Engine has Stream, rank(), size(), run(steps), drop(), and `native_equal`, whether it knows
-// all_gather and reduce_scatter of equal parts.
+// The communicator of an engine: Engine has Stream, rank(), size(), run(steps), drop(), `native_equal`, whether it knows all_gather
+// and reduce_scatter of equal parts, and keeps_buffers (communicator.hpp).
 // Synchronises: in close(), where Stream is NoStream; else never. Allocates: the list of the guard. Error: a negative count, a
 // peer outside the group, a reduction of bytes; found in the call, before anything is sent.
 template <class Engine>
@@ -68,6 +68,7 @@ public:
     using Stream = typename Engine::Stream;
     using Group = StepGroup<Engine>;
     using Counts = std::span<const std::int64_t>;
+    static constexpr bool keeps_buffers = Engine::keeps_buffers;
 
     template <class... Args>
         requires std::constructible_from<Engine, Args...>
@@ -93,21 +94,14 @@ public:
     }
     void all_gather_v(Group& g, const void* from, void* to, Counts counts, DataType type, Stream s) const {
         require_counts(counts);
+        const std::int64_t mine = counts[static_cast<std::size_t>(rank())];
         std::int64_t at = 0;
         for (int r = 0; r < size(); ++r) {
             void* const part = offset_by(to, at, type);
             const std::int64_t count = counts[static_cast<std::size_t>(r)];
             at += count;
             if (r == rank() && part == from) continue;
-            add(g, {StepKind::send,
-                    {},
-                    type,
-                    r,
-                    from,
-                    nullptr,
-                    counts[static_cast<std::size_t>(rank())],
-                    "all_gather",
-                    s});
+            add(g, {StepKind::send, {}, type, r, from, nullptr, mine, "all_gather", s});
             add(g, {StepKind::receive, {}, type, r, nullptr, part, count, "all_gather", s});
         }
     }
