@@ -239,7 +239,8 @@ bool time_one(Timer& timer, const Operation& operation, const Call& today, int r
 constexpr const char* usage =
     "--list | --once NAME | [--only PART] [--runs N]; and sizes: --batch, --length, --width, --documents, --ranks, "
     "--span\n"
-    "--list: names and the fewest bytes that each can load and store; --once: one call, without a time\n";
+    "--list: names, the fewest bytes that each can load and store, and how many of them are token vectors'; --once: "
+    "one call, without a time\n";
 
 }  // namespace
 
@@ -289,9 +290,14 @@ int main(int argc, char** argv) {
         const auto step = std::make_shared<Step>(sizes);
         const std::vector<Operation> all = bench::operations(step);
         if (list) {
-            for (const Operation& operation : all)
-                std::printf("%s\t%lld\t%lld\n", operation.name.c_str(), static_cast<long long>(operation.loaded),
-                            static_cast<long long>(operation.stored));
+            const std::int64_t wide = sizes.width * std::int64_t{sizeof(seqpar::bf16)} % 16 == 0 ? 1 : 0;
+            for (const Operation& operation : all) {
+                std::printf("%s", operation.name.c_str());
+                for (const std::int64_t bytes :
+                     {operation.loaded, operation.stored, wide * operation.wide_loaded, wide * operation.wide_stored})
+                    std::printf("\t%lld", static_cast<long long>(bytes));
+                std::printf("\n");
+            }
             return 0;
         }
         if (!once.empty()) {

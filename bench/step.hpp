@@ -47,7 +47,9 @@ struct Operation {
     std::int64_t loaded;  // bytes, at the least
     std::int64_t stored;
     std::function<void(cudaStream_t)> run;
-    bool moves = true;  // and computes nothing
+    bool moves = true;             // and computes nothing
+    std::int64_t wide_loaded = 0;  // bytes of token vectors, which accesses of 16 bytes move
+    std::int64_t wide_stored = 0;
 
     double bytes() const {
         return static_cast<double>(loaded + stored) / 2;
@@ -153,12 +155,14 @@ inline std::vector<Operation> operations(const std::shared_ptr<Step>& s) {
                              sp::field(s->whole_hidden(), sp::axis<1>,
                                        sp::tensor(s->hidden[1], n.batch, s->part() / n.tensor_ranks, n.width))
                                  .with(s->nested(), 0));
-         }},
+         },
+         true, cut, cut},
         {"shard", text_and_vision, text_and_vision,
          [s](cudaStream_t stream) {
              sp::shard(s->exec(stream), s->layout(), 0, s->whole_hidden(), sp::axis<1>,
                        sp::tensor(s->hidden[1], s->n.batch, s->part(), s->n.width));
-         }},
+         },
+         true, text_and_vision, text_and_vision},
         {"shard, ids", tokens * 8, tokens * 8,
          [s](cudaStream_t stream) {
              sp::shard(s->exec(stream), s->layout(), 0, sp::tensor(s->ids[0], s->n.batch, s->n.length), sp::axis<1>,
@@ -170,35 +174,41 @@ inline std::vector<Operation> operations(const std::shared_ptr<Step>& s) {
              sp::unshard(s->exec(stream), s->layout(),
                          sp::stacked(sp::tensor(s->gathered, std::int64_t{n.ranks}, n.batch, s->part(), n.width)),
                          sp::axis<1>, s->whole_hidden());
-         }},
+         },
+         true, whole * vector, whole * vector},
         {"VisionGather", numbers + text_and_vision, text_and_vision,
          [s](cudaStream_t stream) {
              sp::VisionGather{}(s->exec(stream), s->vectors(s->hidden[1]), s->local_rows(), s->bank(0),
                                 s->vectors(s->out));
-         }},
+         },
+         true, text_and_vision, text_and_vision},
         {"VisionGather, in place", numbers + vision, vision,
          [s](cudaStream_t stream) {
              sp::VisionGather{}(s->exec(stream), s->vectors(s->out), s->local_rows(), s->bank(0), s->vectors(s->out));
-         }},
+         },
+         true, vision, vision},
         {"VisionGather, backward", numbers + text_and_vision, text_and_vision + vision,
          [s](cudaStream_t stream) {
              sp::VisionGather{}.backward(s->exec(stream), s->vectors(s->out), s->local_rows(), s->vectors(s->hidden[1]),
                                          s->bank(0), sp::Store{});
-         }},
+         },
+         true, text_and_vision, text_and_vision + vision},
         {"VisionGather, backward with Summed", numbers + text_and_vision, text_and_vision + vision,
          [s](cudaStream_t stream) {
              sp::VisionGather{}.backward(s->scratch_exec(stream), s->vectors(s->out), s->local_rows(),
                                          s->vectors(s->hidden[1]), s->bank(0), sp::Summed<sp::Store>{});
          },
-         false},
+         false, text_and_vision, text_and_vision + vision},
         {"add_rows, 4 levels", numbers + 5 * vision, vision,
          [s](cudaStream_t stream) {
              sp::add_rows(s->exec(stream), s->vectors(s->out), s->local_rows(), s->all_levels());
-         }},
+         },
+         true, 5 * vision, vision},
         {"add_rows_backward, 4 levels", numbers + vision, 4 * vision,
          [s](cudaStream_t stream) {
              sp::add_rows_backward(s->exec(stream), s->vectors(s->out), s->local_rows(), s->all_levels(), sp::Store{});
-         }},
+         },
+         true, vision, 4 * vision},
         {"build_rows", whole * 8, whole * 4,
          [s](cudaStream_t stream) {
              sp::build_rows(s->scratch_exec(stream),

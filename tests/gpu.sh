@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# tests/gpu.sh - on a machine with a GPU, the CUDA toolkit, CMake and Ninja, but no network: builds the device tests and the GPU
-# benchmark, runs them, and the tests once more under compute-sanitizer, within six minutes on 16 cores; one summary at the end.
+# tests/gpu.sh - on a machine with a GPU, the CUDA toolkit, CMake and Ninja, but no network: builds the device tests, the device
+# examples and the GPU benchmark, runs them, and the tests once more under compute-sanitizer, within six minutes on 16 cores; where
+# there are two GPUs and NCCL, what runs on several GPUs too. One summary at the end.
 # tests/gpu.sh --prepare - beforehand, on a machine with a network: puts what comes from package registries (doctest,
 # nlohmann-json, Google Benchmark, Eigen) into build/gpu-packages, which is to travel with the tree (git ignores it).
 #
@@ -34,7 +35,7 @@ case ${1:-} in
     ;;
   '') ;;
   *)
-    sed -n '2,9s/^# //p' "$0" >&2
+    sed -n '2,10s/^# //p' "$0" >&2
     exit 2
     ;;
 esac
@@ -76,7 +77,9 @@ step() {
       failed=1
       ;;
     *)
-      if [[ $name == *sanitizer* ]] && grep -q -i 'not supported\|unable to\|failed to initialize' "$log"; then
+      # 9 are findings; compute-sanitizer's own lines begin with =========.
+      if [[ $name == sanitizer,* ]] && [ $code != 9 ] &&
+        grep -q -i '^=========.*\(not supported\|unable to\|failed to initialize\)' "$log"; then
         tell "$name" 'not run: compute-sanitizer refuses the device' $((SECONDS - began))
       elif [[ $name == benchmark ]] && [ $code = 3 ]; then
         tell "$name" 'ran; a target was missed (marked with !)' $((SECONDS - began))
@@ -93,15 +96,25 @@ step() {
 jobs=$(nproc)
 export CMAKE_BUILD_PARALLEL_LEVEL=${CMAKE_BUILD_PARALLEL_LEVEL:-$jobs}
 nvidia-smi -L
+gpus=$(nvidia-smi -L | grep -c '^GPU ')
 # The benchmark is built first: the figures are had even where the tests take too long.
 if step configure 60 cmake --preset gpu; then
   if step 'build, benchmark' 150 cmake --build --preset gpu --target seqpar_bench_gpu; then
     step benchmark 60 bench/gpu.sh
     cat "$last_log"
   fi
-  step 'build, device tests' 240 cmake --build --preset gpu --target seqpar_device_programs
+  step 'build, device programs' 240 cmake --build --preset gpu --target seqpar_device_programs
   # Many processes share the GPU, and each starts in about a second.
-  step 'device tests' 120 ctest --test-dir build/gpu -R '^device[.]' -j 4 --output-on-failure --no-tests=error
+  step 'device tests, examples' 120 ctest --test-dir build/gpu -R '^(device|example)[.]' -E '^example[.]nccl' -j 4 \
+    --output-on-failure --no-tests=error
+  if [ "$gpus" -lt 2 ]; then
+    tell 'nccl tests' 'not run: there is one GPU' 0
+  elif [ "$(grep -c '^SEQPAR_NCCL_\(INCLUDE_DIR\|LIBRARY\):.*=/' build/gpu/CMakeCache.txt)" != 2 ]; then
+    tell 'nccl tests' 'not run: no NCCL was found' 0
+  elif step 'build, nccl tests' 60 cmake --build --preset gpu --target seqpar_test_nccl; then
+    step 'nccl tests' 60 ctest --test-dir build/gpu -R '^(nccl|example[.]nccl_relayout)[.]' --output-on-failure \
+      --no-tests=error
+  fi
   sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanitizer 2>/dev/null)
   if [ -z "$sanitizer" ]; then
     tell 'compute-sanitizer' 'not run: there is none' 0

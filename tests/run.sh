@@ -17,7 +17,7 @@ case $preset in
   clang) needs=(tests examples mpi clang) ;;
   sanitize) needs=(tests examples clang cccl-newest) ;;
   thread) needs=(tests clang) ;;
-  cuda-all) needs=(tests mpi nccl sass) ;;
+  cuda-all) needs=(tests examples bench mpi nccl sass) ;;
   *)
     echo "tests/run.sh: no such preset: $preset (see the head of this file)" >&2
     exit 2

@@ -77,3 +77,31 @@ TEST_CASE_FIXTURE(Fixture, "VisionGather and levels, forward and backward: one l
               VisionGather{}(exec(), hidden.tensor(0, 32), rows.tensor(0), b, hidden.tensor(0, 32));
           }) == 0);
 }
+
+TEST_CASE_FIXTURE(Fixture, "a backward that sums: one radix sort and four launches more, none without tokens") {
+    const auto many_tokens = std::int64_t{20000}, many_rows = std::int64_t{300};
+    const DeviceArray<std::int32_t> many(many_tokens, 7);
+    const DeviceArray<bf16> d_out(many_tokens * 8), d_bank(many_rows * 8);
+    DeviceArray<char> memory(summed_scratch_bytes(many_tokens, many_rows));
+    ScratchSpan scratch(memory.data(), memory.count());
+    const auto with_scratch = thrust::cuda::par_nosync(scratch).on(stream);
+    const auto h = hidden.tensor(64, 32);
+    const auto b = bank.tensor(8, 32);
+    // Few tokens are sorted by one launch.
+    CHECK(kernels_of(stream, [&] {
+              VisionGather{}.backward(with_scratch, h, rows.tensor(64), h, b, Summed<Store>{});
+          }) == 4 + 1);
+    CHECK(kernels_of(stream, [&] {
+              VisionGather{}.backward(with_scratch, hidden.tensor(0, 32), rows.tensor(0), no_gradient, b,
+                                      Summed<Add>{});
+          }) == 0);
+    // Many: two and two memsets, and one of each for every 8 bits of the number of rows.
+    const test::Graph graph(stream, [&] {
+        const auto vectors = d_out.tensor(many_tokens, 8);
+        VisionGather{}.backward(with_scratch, vectors, many.tensor(many_tokens), vectors, d_bank.tensor(many_rows, 8),
+                                Summed<Add>{});
+    });
+    CHECK(graph.nodes(cudaGraphNodeTypeKernel) == 4 + 2 + 2);
+    CHECK(graph.nodes(cudaGraphNodeTypeMemset) == 2 + 2);
+    CHECK(graph.nodes() == (4 + 2 + 2) + (2 + 2));
+}

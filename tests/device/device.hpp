@@ -6,6 +6,7 @@
 #include <doctest/doctest.h>
 
 #include <cstdint>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -92,18 +93,24 @@ public:
         must(cudaGraphLaunch(executable_, stream));
         stream.wait();
     }
-    // How many kernels it launches, or -1 if it does anything else.
-    int kernels() const {
+    // How many of its nodes are of a type, or of any.
+    int nodes(std::optional<cudaGraphNodeType> wanted = {}) const {
         std::size_t count = 0;
         must(cudaGraphGetNodes(graph_, nullptr, &count));
-        std::vector<cudaGraphNode_t> nodes(count);
-        if (count > 0) must(cudaGraphGetNodes(graph_, nodes.data(), &count));
-        for (const cudaGraphNode_t node : nodes) {
+        std::vector<cudaGraphNode_t> all(count);
+        if (count > 0) must(cudaGraphGetNodes(graph_, all.data(), &count));
+        int found = 0;
+        for (const cudaGraphNode_t node : all) {
             cudaGraphNodeType type{};
             must(cudaGraphNodeGetType(node, &type));
-            if (type != cudaGraphNodeTypeKernel) return -1;
+            found += !wanted || type == *wanted ? 1 : 0;
         }
-        return static_cast<int>(count);
+        return found;
+    }
+    // How many kernels it launches, or -1 if it does anything else.
+    int kernels() const {
+        const int count = nodes(cudaGraphNodeTypeKernel);
+        return count == nodes() ? count : -1;
     }
 
 private:

@@ -1,10 +1,10 @@
 // Banks of another type than the vectors: each value is converted once, exactly or to nearest even. The conversions themselves
 // are compared with references in tests/tensor/half.cpp; here that the gather uses them, on both sides.
+#include "exec.hpp"
 #include "move/vectors.hpp"
 
 #include <seqpar/move/vision_gather.hpp>
 
-#include <thrust/execution_policy.h>
 #include <cmath>
 
 using namespace seqpar;
@@ -40,34 +40,35 @@ void same(const std::vector<T>& got, const std::vector<T>& expected) {
     REQUIRE(test::same_bits(got, expected));
 }
 
-constexpr std::int64_t tokens = 24;
-constexpr std::int64_t bank_rows = 16;
-constexpr std::int64_t width = 9;
+constexpr std::int64_t convert_tokens = 24;
+constexpr std::int64_t convert_bank_rows = 16;
+constexpr std::int64_t convert_width = 9;
 
 template <class T>
 auto as_rows(std::vector<T>& values) {
-    return tensor(values.data(), static_cast<std::int64_t>(values.size()) / width, width);
+    return tensor(values.data(), static_cast<std::int64_t>(values.size()) / convert_width, convert_width);
 }
 
 // Every row used once, in stretches and singly; rows 5 to 7 unused.
-const std::vector<std::int32_t> rows{-1, 0,  1,  2,  -1, -1, 4,  3,  8,  9,  10, 11,
-                                     -1, 15, 14, 13, 12, -1, -1, -1, -1, -1, -1, -1};
+const std::vector<std::int32_t> convert_rows{-1, 0,  1,  2,  -1, -1, 4,  3,  8,  9,  10, 11,
+                                             -1, 15, 14, 13, 12, -1, -1, -1, -1, -1, -1, -1};
 
 template <class T, class B>
 void forward(std::uint64_t seed) {
     Random random(seed);
-    for (int i = 0; i < 20; ++i) {
-        std::vector<T> x = random_values<T>(random, tokens * width);
-        std::vector<B> bank = random_values<B>(random, bank_rows * width);
+    for (int i = 0; i < test::rounds(20); ++i) {
+        std::vector<T> x = random_values<T>(random, convert_tokens * convert_width);
+        std::vector<B> bank = random_values<B>(random, convert_bank_rows * convert_width);
         std::vector<T> expected = x;
-        for (std::size_t t = 0; t < rows.size(); ++t) {
-            for (std::size_t h = 0; h < width && rows[t] >= 0; ++h)
-                expected[t * width + h] = convert<T>(bank[static_cast<std::size_t>(rows[t]) * width + h]);
+        for (std::size_t t = 0; t < convert_rows.size(); ++t) {
+            for (std::size_t h = 0; h < convert_width && convert_rows[t] >= 0; ++h)
+                expected[t * convert_width + h] =
+                    convert<T>(bank[static_cast<std::size_t>(convert_rows[t]) * convert_width + h]);
         }
         std::vector<T> out(x.size());
-        VisionGather{}(thrust::seq, as_rows(x), rows, as_rows(bank), as_rows(out));
+        VisionGather{}(test::main_exec, as_rows(x), convert_rows, as_rows(bank), as_rows(out));
         same(out, expected);
-        VisionGather{}(thrust::seq, as_rows(x), rows, as_rows(bank), as_rows(x));
+        VisionGather{}(test::main_exec, as_rows(x), convert_rows, as_rows(bank), as_rows(x));
         same(x, expected);
     }
 }
@@ -76,20 +77,22 @@ void forward(std::uint64_t seed) {
 template <class G, class E, class B>
 void backward(std::uint64_t seed) {
     Random random(seed);
-    for (int i = 0; i < 20; ++i) {
-        std::vector<G> d_out = random_values<G>(random, tokens * width);
-        std::vector<E> d_embeddings = random_values<E>(random, tokens * width);
-        std::vector<B> d_bank = random_values<B>(random, bank_rows * width);
+    for (int i = 0; i < test::rounds(20); ++i) {
+        std::vector<G> d_out = random_values<G>(random, convert_tokens * convert_width);
+        std::vector<E> d_embeddings = random_values<E>(random, convert_tokens * convert_width);
+        std::vector<B> d_bank = random_values<B>(random, convert_bank_rows * convert_width);
         std::vector<E> expected_embeddings = d_embeddings;
         std::vector<B> expected_bank = d_bank;
-        for (std::size_t t = 0; t < rows.size(); ++t) {
-            for (std::size_t h = 0; h < width; ++h) {
-                const G g = d_out[t * width + h];
-                if (rows[t] >= 0) expected_bank[static_cast<std::size_t>(rows[t]) * width + h] = convert<B>(g);
-                expected_embeddings[t * width + h] = rows[t] < 0 ? convert<E>(g) : E{};
+        for (std::size_t t = 0; t < convert_rows.size(); ++t) {
+            for (std::size_t h = 0; h < convert_width; ++h) {
+                const G g = d_out[t * convert_width + h];
+                if (convert_rows[t] >= 0)
+                    expected_bank[static_cast<std::size_t>(convert_rows[t]) * convert_width + h] = convert<B>(g);
+                expected_embeddings[t * convert_width + h] = convert_rows[t] < 0 ? convert<E>(g) : E{};
             }
         }
-        VisionGather{}.backward(thrust::seq, as_rows(d_out), rows, as_rows(d_embeddings), as_rows(d_bank), Store{});
+        VisionGather{}.backward(test::main_exec, as_rows(d_out), convert_rows, as_rows(d_embeddings), as_rows(d_bank),
+                                Store{});
         same(d_embeddings, expected_embeddings);
         same(d_bank, expected_bank);
     }
@@ -101,7 +104,7 @@ B added(B there, G gradient) {
     std::vector<B> bank(1, there);
     const std::vector<G> d_out(1, gradient);
     const std::vector<std::int32_t> row(1, 0);
-    VisionGather{}.backward(thrust::seq, tensor(d_out.data(), 1, 1), row, no_gradient, tensor(bank.data(), 1, 1),
+    VisionGather{}.backward(test::main_exec, tensor(d_out.data(), 1, 1), row, no_gradient, tensor(bank.data(), 1, 1),
                             Add{});
     return bank[0];
 }

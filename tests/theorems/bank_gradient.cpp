@@ -1,5 +1,6 @@
 // The bank gradient of a split sequence, and that of each level: over all ranks the disjoint union of what each writes, so its sum is the gradient of
 // the unsplit sequence, in any type and any order of ranks.
+#include "exec.hpp"
 #include "theorems/split.hpp"
 
 #include <cmath>
@@ -20,16 +21,16 @@ T plus(T a, T b) {
 }
 
 // What a shard is, written out: local rows and gradients compile once for all layouts.
-struct Local {
+struct LocalRows {
     std::vector<std::int32_t> rows;
     test::List sources;
 };
 
 template <Layout L>
-std::vector<Local> split_rows(const L& layout, const std::vector<std::int32_t>& rows) {
-    std::vector<Local> ranks;
+std::vector<LocalRows> split_rows(const L& layout, const std::vector<std::int32_t>& rows) {
+    std::vector<LocalRows> ranks;
     for (int rank = 0; rank < layout.ranks(); ++rank) {
-        Local local{test::shard_of(layout, rank, rows, 1, -1), {}};
+        LocalRows local{test::shard_of(layout, rank, rows, 1, -1), {}};
         for (std::int64_t slot = 0; slot < layout.slots(rank); ++slot)
             local.sources.push_back(layout.source(layout.position(rank, slot)));
         ranks.push_back(local);
@@ -38,12 +39,12 @@ std::vector<Local> split_rows(const L& layout, const std::vector<std::int32_t>& 
 }
 
 template <class T>
-void check_sum(Random& random, const std::vector<Local>& ranks, const std::vector<std::int32_t>& rows,
+void check_sum(Random& random, const std::vector<LocalRows>& ranks, const std::vector<std::int32_t>& rows,
                std::int64_t bank_rows) {
     std::vector<T> d_out = test::random_bits<T>(random, static_cast<std::int64_t>(rows.size()));
     const std::vector<T> zeros(static_cast<std::size_t>(bank_rows * test::theorem_width), T(0));
     std::vector<T> unsplit = zeros;
-    VisionGather{}.backward(thrust::seq, vectors_of(d_out), rows, no_gradient, vectors_of(unsplit), Store{});
+    VisionGather{}.backward(test::main_exec, vectors_of(d_out), rows, no_gradient, vectors_of(unsplit), Store{});
     std::vector<std::size_t> order;
     for (std::size_t rank = 0; rank < ranks.size(); ++rank)
         order.insert(order.begin() + random.between(0, static_cast<std::int64_t>(rank)), rank);
@@ -58,11 +59,11 @@ void check_sum(Random& random, const std::vector<Local>& ranks, const std::vecto
             }
         }
         std::vector<T> of_rank = zeros;
-        VisionGather{}.backward(thrust::seq, vectors_of(local), ranks[rank].rows, no_gradient, vectors_of(of_rank),
+        VisionGather{}.backward(test::main_exec, vectors_of(local), ranks[rank].rows, no_gradient, vectors_of(of_rank),
                                 Store{});
-        VisionGather{}.backward(thrust::seq, vectors_of(local), ranks[rank].rows, no_gradient, vectors_of(in_one_array),
-                                Store{});
-        add_rows_backward(thrust::seq, vectors_of(local), ranks[rank].rows,
+        VisionGather{}.backward(test::main_exec, vectors_of(local), ranks[rank].rows, no_gradient,
+                                vectors_of(in_one_array), Store{});
+        add_rows_backward(test::main_exec, vectors_of(local), ranks[rank].rows,
                           levels(vectors_of(level[0]), vectors_of(level[1])), Store{});
         for (std::size_t i = 0; i < sum.size(); ++i)
             sum[i] = plus(sum[i], of_rank[i]);
@@ -84,10 +85,10 @@ void check_sum(Random& random, const std::vector<Local>& ranks, const std::vecto
 }
 
 template <Layout L>
-void check_layout(Random& random, const L& layout) {
+void check_gradients(Random& random, const L& layout) {
     const std::int64_t bank_rows = random.between(0, layout.source_size());
     const std::vector<std::int32_t> rows = test::injective_rows(random, layout.source_size(), bank_rows);
-    const std::vector<Local> ranks = split_rows(layout, rows);
+    const std::vector<LocalRows> ranks = split_rows(layout, rows);
     check_sum<float>(random, ranks, rows, bank_rows);
     check_sum<bf16>(random, ranks, rows, bank_rows);
     check_sum<f16>(random, ranks, rows, bank_rows);
@@ -98,10 +99,10 @@ void check_layout(Random& random, const L& layout) {
 TEST_CASE(
     "the bank gradient summed over ranks is the unsplit one bit for bit in f32, bf16 and f16, in any order of ranks") {
     Random random(811);
-    for (int i = 0; i < 250; ++i) {
-        test::with_formula_layout(random, [&](const auto& layout) { check_layout(random, layout); });
-        test::with_packed_layout(random, [&](const auto& layout) { check_layout(random, layout); });
-        test::with_free_layout(random, [&](const auto& layout) { check_layout(random, layout); });
-        test::with_padded_layout(random, [&](const auto& layout) { check_layout(random, layout); });
+    for (int i = 0; i < test::rounds(250); ++i) {
+        test::with_formula_layout(random, [&](const auto& layout) { check_gradients(random, layout); });
+        test::with_packed_layout(random, [&](const auto& layout) { check_gradients(random, layout); });
+        test::with_free_layout(random, [&](const auto& layout) { check_gradients(random, layout); });
+        test::with_padded_layout(random, [&](const auto& layout) { check_gradients(random, layout); });
     }
 }

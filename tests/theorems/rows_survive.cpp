@@ -1,5 +1,6 @@
 // What rows are after a split, however it is nested and padded: each where its token is, none lost and none twice; and the gather
 // and the levels of all ranks together are adjoint, in exact integers.
+#include "exec.hpp"
 #include "theorems/split.hpp"
 
 #include <seqpar/move/unshard.hpp>
@@ -36,11 +37,11 @@ struct Adjoint {
 
     void add_rank(const std::vector<std::int32_t>& rows, List e, List y) {
         const List embeddings = e;
-        VisionGather{}(thrust::seq, vectors_of(e), rows, vectors_of(bank), vectors_of(e));
-        add_rows(thrust::seq, vectors_of(e), rows, vectors_of(level));
+        VisionGather{}(test::main_exec, vectors_of(e), rows, vectors_of(bank), vectors_of(e));
+        add_rows(test::main_exec, vectors_of(e), rows, vectors_of(level));
         left += dot(e, y);
-        add_rows_backward(thrust::seq, vectors_of(y), rows, vectors_of(d_level), Add{});
-        VisionGather{}.backward(thrust::seq, vectors_of(y), rows, vectors_of(y), vectors_of(d_bank), Add{});
+        add_rows_backward(test::main_exec, vectors_of(y), rows, vectors_of(d_level), Add{});
+        VisionGather{}.backward(test::main_exec, vectors_of(y), rows, vectors_of(y), vectors_of(d_bank), Add{});
         right += dot(embeddings, y);
     }
     void require_equal() const { REQUIRE(left == right + dot(bank, d_bank) + dot(level, d_level)); }
@@ -69,7 +70,7 @@ void check_layout(Random& random, const L& layout) {
     std::sort(used.begin(), used.end());
     REQUIRE(used == all);
     std::vector<std::int32_t> back(rows.size(), -7);
-    unshard(thrust::seq, layout, joined(all_shards), axis<0>, back);
+    unshard(test::main_exec, layout, joined(all_shards), axis<0>, back);
     REQUIRE(back == rows);
 }
 
@@ -77,7 +78,7 @@ void check_layout(Random& random, const L& layout) {
 
 TEST_CASE("rows survive any split, nesting and padding, and the ranks' gathers and levels are adjoint together") {
     Random random(821);
-    for (int i = 0; i < 200; ++i) {
+    for (int i = 0; i < test::rounds(200); ++i) {
         const auto check = [&](const auto& layout) { check_layout(random, layout); };
         test::with_formula_layout(random, check);
         test::with_free_layout(random, check);

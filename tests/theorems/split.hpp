@@ -1,13 +1,12 @@
 // Splitting for the theorems: what a rank holds of token vectors [S,H], by the library's own shard.
 #pragma once
 
+#include "exec.hpp"
 #include "move/layouts.hpp"
 #include "move/vectors.hpp"
 
 #include <seqpar/move/levels.hpp>
 #include <seqpar/move/shard.hpp>
-
-#include <thrust/execution_policy.h>
 
 #include <doctest/doctest.h>
 
@@ -35,10 +34,10 @@ std::vector<T> shard_of(const L& layout, int rank, const std::vector<T>& whole, 
     const auto in = seqpar::tensor(whole.data(), layout.source_size(), width);
     const auto to = seqpar::tensor(out.data(), layout.slots(rank), width);
     if constexpr (seqpar::is_padded<L>) {
-        seqpar::shard(thrust::seq, layout, rank, seqpar::array_ref(in), seqpar::RuntimeAxis{0}, seqpar::array_ref(to),
+        seqpar::shard(main_exec, layout, rank, seqpar::array_ref(in), seqpar::RuntimeAxis{0}, seqpar::array_ref(to),
                       fill);
     } else {
-        seqpar::shard(thrust::seq, layout, rank, seqpar::array_ref(in), seqpar::RuntimeAxis{0}, seqpar::array_ref(to));
+        seqpar::shard(main_exec, layout, rank, seqpar::array_ref(in), seqpar::RuntimeAxis{0}, seqpar::array_ref(to));
     }
     return out;
 }
@@ -81,9 +80,9 @@ void check_gather_commutes(Random& random, const L& layout) {
     std::vector<float> text = random_bits<float>(random, tokens);
     std::vector<float> bank = random_bits<float>(random, bank_rows);
     std::vector<float> merged(text.size());
-    VisionGather{}(thrust::seq, vectors_of(text), rows, vectors_of(bank), vectors_of(merged));
+    VisionGather{}(main_exec, vectors_of(text), rows, vectors_of(bank), vectors_of(merged));
     std::vector<float> d_text(text.size());
-    VisionGather{}.backward(thrust::seq, vectors_of(text), rows, vectors_of(d_text), no_gradient, Store{});
+    VisionGather{}.backward(main_exec, vectors_of(text), rows, vectors_of(d_text), no_gradient, Store{});
     // Small numbers: bits of any kind add up to NaN.
     std::vector<float> h(text.size()), level(bank.size());
     for (float& value : h)
@@ -91,23 +90,23 @@ void check_gather_commutes(Random& random, const L& layout) {
     for (float& value : level)
         value = static_cast<float>(random.between(-999, 999)) / 3;
     const std::vector<float> before = h;
-    add_rows(thrust::seq, vectors_of(h), rows, levels(vectors_of(level), vectors_of(level)));
+    add_rows(main_exec, vectors_of(h), rows, levels(vectors_of(level), vectors_of(level)));
     for (int rank = 0; rank < layout.ranks(); ++rank) {
         const std::vector<float> expected = shard_of(layout, rank, merged, theorem_width, 0.0f);
         std::vector<float> local_h = shard_of(layout, rank, before, theorem_width, 0.0f);
-        add_rows(thrust::seq, vectors_of(local_h), sharded_rows(rows, layout, rank),
+        add_rows(main_exec, vectors_of(local_h), sharded_rows(rows, layout, rank),
                  levels(vectors_of(level), vectors_of(level)));
         require_same_bits(local_h, shard_of(layout, rank, h, theorem_width, 0.0f));
         const std::vector<std::int32_t> local_rows = shard_of(layout, rank, rows, 1, -1);
         std::vector<float> split_first = shard_of(layout, rank, text, theorem_width, 0.0f);
         std::vector<float> lazily = split_first;
         std::vector<float> gradient = split_first;
-        VisionGather{}(thrust::seq, vectors_of(split_first), local_rows, vectors_of(bank), vectors_of(split_first));
+        VisionGather{}(main_exec, vectors_of(split_first), local_rows, vectors_of(bank), vectors_of(split_first));
         require_same_bits(split_first, expected);
-        VisionGather{}(thrust::seq, vectors_of(lazily), sharded_rows(rows, layout, rank), vectors_of(bank),
+        VisionGather{}(main_exec, vectors_of(lazily), sharded_rows(rows, layout, rank), vectors_of(bank),
                        vectors_of(lazily));
         require_same_bits(lazily, expected);
-        VisionGather{}.backward(thrust::seq, vectors_of(gradient), local_rows, vectors_of(gradient), no_gradient,
+        VisionGather{}.backward(main_exec, vectors_of(gradient), local_rows, vectors_of(gradient), no_gradient,
                                 Store{});
         require_same_bits(gradient, shard_of(layout, rank, d_text, theorem_width, 0.0f));
     }

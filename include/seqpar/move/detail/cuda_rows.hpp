@@ -112,16 +112,66 @@ struct RowBegins {
     }
 };
 
-// A warp a row of a bank: each lane some of its elements.
-template <class Work>
-__global__ void __launch_bounds__(block_threads) sum_kernel(const __grid_constant__ Work work, std::int64_t rows) {
+// E elements of row `number` from `at` on, added up as SumRows does it on a host.
+template <std::size_t E, class G, class B, std::size_t N, std::size_t L, class Mode, class Sum>
+__device__ void sum_chunk(const SumRows<G, B, N, L, Mode, Sum>& work, std::int64_t begin, std::int64_t end,
+                          std::size_t bank, std::int64_t row, std::int64_t at) {
+    arithmetic_of<Sum> sum[E];
+    const Chunk<G, E> one = elements_of<E, G>(load_chunk<E>(work.d_out + work.uses[begin] + at));
+#pragma unroll
+    for (std::size_t k = 0; k < E; ++k)
+        sum[k] = value_as<Sum>(one.element[k]);
+#pragma unroll 1
+    for (std::int64_t use = begin + 1; use < end; ++use) {
+        const Chunk<G, E> more = elements_of<E, G>(load_chunk<E>(work.d_out + work.uses[use] + at));
+#pragma unroll
+        for (std::size_t k = 0; k < E; ++k)
+            sum[k] = add_as<Sum>(sum[k], value_as<Sum>(more.element[k]));
+    }
+#pragma unroll
+    for (std::size_t l = 0; l < L; ++l) {
+        B* const to = bank_vector(work.d_banks.level[l], static_cast<std::int64_t>(bank), row) + at;
+        Chunk<B, E> result{};
+        if constexpr (!std::is_same_v<Mode, Store>) result = elements_of<E, B>(load_chunk<E>(to));
+#pragma unroll
+        for (std::size_t k = 0; k < E; ++k) {
+            if constexpr (std::is_same_v<Mode, Store>) {
+                result.element[k] = convert<B>(sum_as<Sum>(sum[k]));
+            } else {
+                add_value(result.element[k], sum_as<Sum>(sum[k]));
+            }
+        }
+        store_chunk<E>(to, raw_of(result));
+    }
+}
+
+// A warp a row of a bank: each lane some chunks of E of its elements.
+template <std::size_t E, class Work>
+__global__ void __launch_bounds__(block_threads, resident(6))
+    sum_kernel(const __grid_constant__ Work work, std::int64_t rows) {
     constexpr int lanes = 1 << warp_bits;
     const std::int64_t step = std::int64_t{gridDim.x} * (block_threads >> warp_bits);
-    for (std::int64_t row = std::int64_t{blockIdx.x} * (block_threads >> warp_bits) + (threadIdx.x >> warp_bits);
-         row < rows; row += step) {
-        for (std::int64_t at = threadIdx.x % lanes; at < work.width; at += lanes)
-            work(row, at, 1);
+    for (std::int64_t number = std::int64_t{blockIdx.x} * (block_threads >> warp_bits) + (threadIdx.x >> warp_bits);
+         number < rows; number += step) {
+        const std::int64_t begin = work.first[number];
+        const std::int64_t end = work.first[number + 1];
+        if (begin == end) continue;
+        std::size_t bank = 0;
+        while (number >= work.start[bank + 1])
+            ++bank;
+        for (std::int64_t at = threadIdx.x % lanes * E; at < work.width; at += lanes * E)
+            sum_chunk<E>(work, begin, end, bank, number - work.start[bank], at);
     }
+}
+
+// Chunks as long as the arrays allow.
+template <std::size_t E, CudaExec D, class Work>
+void launch_sum(const D& exec, const Granularity& granularity, const Work& work, std::int64_t rows) {
+    if constexpr (E > 1) {
+        if (granularity.together % E != 0) return launch_sum<E / 2>(exec, granularity, work, rows);
+    }
+    const std::int64_t blocks = cuda::ceil_div(rows, std::int64_t{block_threads >> warp_bits});
+    sum_kernel<E><<<grid_for(blocks), block_threads, 0, stream_of(exec)>>>(work, rows);
 }
 
 // Scratch of Summed: keys and places, sorted and not, and where rows begin; and what the sort asks for, bounded from above.
@@ -162,8 +212,11 @@ void sum_rows(Dispatch tag, const D& exec, const Tokens& tokens, const VectorArr
     run_index_work(tag, exec, RowBegins{key_buffers.Current(), count, begins, rows + 1});
     work.first = begins;
     work.uses = use_buffers.Current();
-    const std::int64_t blocks = cuda::ceil_div(rows, std::int64_t{block_threads >> warp_bits});
-    sum_kernel<<<grid_for(blocks), block_threads, 0, stream_of(exec)>>>(work, rows);
+    Granularity granularity;
+    granularity(d_out);
+    granularity(d_banks);
+    constexpr std::size_t widest = (std::max)(sizeof(G), sizeof(B));
+    launch_sum<widest >= 16 ? 1 : 16 / cuda::std::bit_ceil(widest)>(exec, granularity, work, rows);
     finish_launch(exec, operation);
 }
 
