@@ -11,3 +11,16 @@
 #include <seqpar/move/detail/cuda_move.hpp>
 #include <seqpar/move/detail/cuda_rows.hpp>
 #include <seqpar/seqpar.hpp>
+
+namespace seqpar {
+
+// `exec`, and where its kernels say what is wrong with the data that they read on the device (offsets, tables, row numbers):
+// the worst of it is kept in *status, device memory that the caller zeroed. It is sticky: many operations may share one.
+// No launch is spent on it, nothing synchronises; without it device data is trusted, though never followed outside an array.
+template <detail::CudaExec D>
+[[nodiscard]] auto reporting(const D& exec, Status* status) {
+    static_assert(!detail::is_reporting<D>, "this execution policy reports already");
+    return detail::Reporting<D>(exec, status);
+}
+
+}  // namespace seqpar

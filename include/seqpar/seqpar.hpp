@@ -23,6 +23,8 @@
 #include <seqpar/tensor/sharded.hpp>
 #include <seqpar/tensor/traits.hpp>
 
+#include <seqpar/scratch.hpp>
+
 #include <seqpar/index/attention_offsets.hpp>
 #include <seqpar/index/check_rows.hpp>
 #include <seqpar/index/expand_rows.hpp>
@@ -49,6 +51,7 @@
 #include <seqpar/balance/items.hpp>
 #include <seqpar/balance/plans.hpp>
 
+#include <seqpar/exchange/agreement.hpp>
 #include <seqpar/exchange/communicator.hpp>
 #include <seqpar/exchange/errors.hpp>
 #include <seqpar/exchange/exchange.hpp>

@@ -44,15 +44,43 @@ TEST_CASE_FIXTURE(Fixture, "moves: one launch, none for empty work") {
 
 TEST_CASE_FIXTURE(Fixture, "a batch of up to 16 fields is one launch, of 17 two, whatever their layouts") {
     const auto tp_sp = nested(layout(), Contiguous{}, 2);
-    const auto id = field(ids.tensor(64), axis<0>, local_ids.tensor(32));
-    const auto h = field(hidden.tensor(64, 32), axis<0>, local.tensor(16, 32)).with(tp_sp, 1);
-    CHECK(kernels_of(stream, [&] { shard_batch(exec(), layout(), 0, id, h, id); }) == 1);
+    const DeviceArray<std::int64_t> to_ids(9 * 32);
+    const DeviceArray<bf16> to_hidden(8 * 16 * 32);
+    const auto id = [&](int k) { return field(ids.tensor(64), axis<0>, tensor(to_ids.data() + k * 32, 32)); };
+    const auto h = [&](int k) {
+        return field(hidden.tensor(64, 32), axis<0>, tensor(to_hidden.data() + k * 16 * 32, 16, 32)).with(tp_sp, 1);
+    };
+    CHECK(kernels_of(stream, [&] { shard_batch(exec(), layout(), 0, id(0), h(0), id(1)); }) == 1);
     CHECK(kernels_of(stream, [&] {
-              shard_batch(exec(), layout(), 0, id, h, id, h, id, h, id, h, id, h, id, h, id, h, id, h);
+              shard_batch(exec(), layout(), 0, id(0), h(0), id(1), h(1), id(2), h(2), id(3), h(3), id(4), h(4), id(5),
+                          h(5), id(6), h(6), id(7), h(7));
           }) == 1);
     CHECK(kernels_of(stream, [&] {
-              shard_batch(exec(), layout(), 0, id, h, id, h, id, h, id, h, id, h, id, h, id, h, id, h, id);
+              shard_batch(exec(), layout(), 0, id(0), h(0), id(1), h(1), id(2), h(2), id(3), h(3), id(4), h(4), id(5),
+                          h(5), id(6), h(6), id(7), h(7), id(8));
           }) == 2);
+}
+
+TEST_CASE_FIXTURE(Fixture,
+                  "a failure of CUDA is a system_error that names the operation, and an older one is not ours") {
+    void* none = nullptr;
+    CHECK(cudaMalloc(&none, std::size_t{1} << 60) != cudaSuccess);  // the caller knows, and goes on
+    CHECK_NOTHROW(shard(exec(), layout(), 0, ids.tensor(64), axis<0>, local_ids.tensor(32)));
+    stream.wait();
+    static_cast<void>(cudaGetLastError());
+    std::string text;
+    try {  // thrust::cuda::par waits, which a capture forbids
+        test::Graph(stream, [&] {
+            shard(thrust::cuda::par.on(stream), layout(), 0, ids.tensor(64), axis<0>, local_ids.tensor(32));
+        });
+    } catch (const thrust::system_error& error) {
+        text = error.what();
+    }
+    CHECK(text.find("seqpar::shard_batch") != std::string::npos);
+    CHECK(cudaGetLastError() == cudaSuccess);  // it was told once
+    cudaGraph_t graph = nullptr;
+    static_cast<void>(cudaStreamEndCapture(stream, &graph));
+    static_cast<void>(cudaGetLastError());
 }
 
 TEST_CASE_FIXTURE(Fixture, "unshard over more than 16 ranks is a launch for every 16") {
@@ -73,6 +101,8 @@ TEST_CASE_FIXTURE(Fixture, "VisionGather and levels, forward and backward: one l
     CHECK(kernels_of(stream, [&] { VisionGather{}.backward(exec(), h, tokens, no_gradient, b, Add{}); }) == 1);
     CHECK(kernels_of(stream, [&] { add_rows(exec(), h, tokens, levels(b, l)); }) == 1);
     CHECK(kernels_of(stream, [&] { add_rows_backward(exec(), h, tokens, levels(b, l), Store{}); }) == 1);
+    CHECK(kernels_of(stream, [&] { select(exec(), b, tokens, h); }) == 1);
+    CHECK(kernels_of(stream, [&] { select_backward(exec(), h, tokens, b, Store{}); }) == 1);
     CHECK(kernels_of(stream, [&] {
               VisionGather{}(exec(), hidden.tensor(0, 32), rows.tensor(0), b, hidden.tensor(0, 32));
           }) == 0);
@@ -91,6 +121,9 @@ TEST_CASE_FIXTURE(Fixture, "a backward that sums: one radix sort and four launch
     CHECK(kernels_of(stream, [&] {
               VisionGather{}.backward(with_scratch, h, rows.tensor(64), h, b, Summed<Store>{});
           }) == 4 + 1);
+    CHECK(kernels_of(stream, [&] {
+              VisionGather{}.backward(with_scratch, h, rows.tensor(64), no_gradient, b, Summed<Store>{});
+          }) == 3 + 1);
     CHECK(kernels_of(stream, [&] {
               VisionGather{}.backward(with_scratch, hidden.tensor(0, 32), rows.tensor(0), no_gradient, b,
                                       Summed<Add>{});

@@ -169,6 +169,15 @@ TEST_CASE("expand_rows: two launches, the stream of the host; other counts and l
     List host(20, -9);
     run(thrust::seq, host, false, 10);
     DeviceArray<std::int64_t> out(20, -9);
+    {
+        const std::vector<BankInfo> of{{5, items.on(true), false}, {2}};
+        DeviceArray<std::int32_t> rows(10), banks(10);
+        const auto expand = [&] {
+            expand_rows(device.exec(), tensor(tokens.on(true).data(), std::int64_t{7}), rules, of, out.tensor(10),
+                        rows.tensor(10), banks.tensor(10));
+        };
+        CHECK(kernels_of(device.stream, expand) == 2);
+    }
     run(device.exec(), out.tensor(20), true, 10);
     CHECK(device.reported().ok());
     CHECK((out.get() == host));

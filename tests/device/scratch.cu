@@ -85,6 +85,44 @@ TEST_CASE("scratch that is too small is refused before anything is launched") {
     CHECK(status.got == 256);
     stream.wait();
     CHECK((rows.get() == std::vector<std::int32_t>(1000, -7)));
+    const DeviceArray<std::int32_t> tokens(std::vector<std::int32_t>(1000, 3)), kept(1000, -7);
+    CHECK(status_of([&] {
+              compact(memory.exec(stream), tokens.tensor(1000), all_banks, no_array, kept.tensor(1000));
+          }).kind() == Kind::scratch);
+    stream.wait();
+    CHECK((kept.get() == std::vector<std::int32_t>(1000, -7)));
+    const DeviceArray<float> d_out(1000 * 4, 1), d_bank(8 * 4, 5);
+    CHECK(status_of([&] {
+              VisionGather{}.backward(memory.exec(stream), d_out.tensor(1000, 4), tokens.tensor(1000), no_gradient,
+                                      d_bank.tensor(8, 4), Summed<Store>{});
+          }).kind() == Kind::scratch);
+    CHECK(test::kernels_of(stream, [&] {
+              static_cast<void>(status_of([&] {
+                  VisionGather{}.backward(memory.exec(stream), d_out.tensor(1000, 4), tokens.tensor(1000), no_gradient,
+                                          d_bank.tensor(8, 4), Summed<Store>{});
+              }));
+          }) == 0);
+}
+
+TEST_CASE("an allocator that the exec holds by value serves as well") {
+    const test::Stream stream;
+    const std::int64_t tokens = 3000, rows = 40;
+    std::vector<std::int32_t> numbers;
+    for (std::int64_t i = 0; i < tokens; ++i)
+        numbers.push_back(static_cast<std::int32_t>(i * 7 % rows));
+    const std::vector<float> d_out = counted_from<float>(tokens * 4);
+    std::vector<float> expected(static_cast<std::size_t>(rows * 4));
+    VisionGather{}.backward(thrust::seq, tensor(d_out.data(), tokens, 4), numbers, no_gradient,
+                            tensor(expected.data(), rows, 4), Summed<Store>{});
+    const std::int64_t bytes = summed_scratch_bytes(tokens, rows);
+    const DeviceArray<char> memory(bytes);
+    const DeviceArray<float> from(d_out), to(rows * 4);
+    const DeviceArray<std::int32_t> d_numbers(numbers);
+    VisionGather{}.backward(thrust::cuda::par_nosync(ScratchSpan(memory.data(), bytes)).on(stream),
+                            from.tensor(tokens, 4), d_numbers.tensor(tokens), no_gradient, to.tensor(rows, 4),
+                            Summed<Store>{});
+    stream.wait();
+    CHECK((to.get() == expected));
 }
 
 TEST_CASE("scratch_comes_from_the_caller_and_nothing_is_allocated_in_a_capture") {  // case 100

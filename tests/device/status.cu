@@ -2,6 +2,7 @@
 #include "device/device.hpp"
 
 using namespace seqpar;
+using test::counted_from;
 using test::DeviceArray;
 
 namespace {
@@ -139,6 +140,83 @@ TEST_CASE("illegal offsets of a sharded row array alone are reported, and lead t
     }
 }
 
+TEST_CASE("illegal offsets of sharded inputs of index operations are reported") {
+    const test::Stream stream;
+    const DeviceArray<std::int64_t> cu(List{0, 8, 10, 24}), ids(24, 7), out(12);
+    const DeviceArray<std::int32_t> rows(12), row_numbers(24, -1);
+    const DeviceArray<char> scratch(1 << 16);
+    const DeviceArray<Status> status(3);
+    ScratchSpan memory(scratch.data(), scratch.count());
+    const auto layout = packed(ZigZag{}, test::offsets_on(cu), 24, 2);
+    const auto local = sharded(ids.tensor(24), layout, 0, axis<0>);
+    const auto exec = [&](int i) { return reporting(thrust::cuda::par_nosync(memory).on(stream), status.data() + i); };
+    build_rows(exec(0), local, placeholders({{7, 0}}), rows.tensor(12));
+    shift_labels(exec(1), local, -1, -100, out.tensor(12));
+    const std::vector<BankInfo> info{{0}};
+    check_rows(exec(2), sharded(row_numbers.tensor(24), layout, 1, axis<0>), no_array, info);
+    stream.wait();
+    for (const Status& found : status.get())
+        CHECK(found == make_status(Kind::document_multiple, 0, 1, 4, 2));
+}
+
+TEST_CASE("tables of runs and index arrays that are nonsense lead nowhere outside, and are reported") {
+    const test::Stream stream;
+    const std::vector<Run> good{{4, 0, 3}, {0, 3, 1}, {1, 0, 3}};
+    const DeviceArray<std::int32_t> in(counted_from<std::int32_t>(7)), out(4);
+    const List slots{4, 3};
+    const auto of_table = [&](const std::vector<Run>& runs, const List& rank_runs, const List& by_position) {
+        const DeviceArray<Run> d_runs(runs);
+        const DeviceArray<std::int64_t> d_rank_runs(rank_runs), d_by_position(by_position);
+        const DeviceArray<Status> status(1);
+        const Permuted layout(RunTableView{d_runs.data(), d_rank_runs.data(), d_by_position.data(),
+                                           static_cast<std::int64_t>(runs.size()), 7, 2, slots.data()});
+        const DeviceArray<std::int64_t> restore(7);
+        shard(reporting(stream.exec(), status.data()), layout, 0, in.tensor(7), axis<0>, out.tensor(4));
+        restore_index(reporting(stream.exec(), status.data()), layout, restore.tensor(7));
+        stream.wait();
+        return reported(status);
+    };
+    CHECK(of_table(good, {0, 2, 3}, {1, 2, 0}).ok());
+    CHECK((out.get() == std::vector<std::int32_t>{4, 5, 6, 0}));
+    const std::int64_t far = std::int64_t{1} << 40;
+    for (const List& rank_runs : {List{0, far, 3}, List{0, 2, far}, List{far, 2, 3}, List{0, -far, 3}, List{-1, 2, 3}})
+        CHECK(of_table(good, rank_runs, {1, 2, 0}).kind() == Kind::table);
+    for (const List& by_position : {List{far, 2, 0}, List{1, -far, 0}, List{1, 2, INT64_MAX}})
+        CHECK(of_table(good, {0, 2, 3}, by_position).kind() == Kind::table);
+    CHECK(of_table({{far, 0, 3}, {0, 3, 1}, {1, 0, 3}}, {0, 2, 3}, {1, 2, 0}).kind() == Kind::table);
+    CHECK(of_table({{4, 0, far}, {0, 3, 1}, {1, 0, 3}}, {0, 2, 3}, {1, 2, 0}).kind() == Kind::table);
+
+    const DeviceArray<std::int64_t> index(List{3, -1, far, 2});
+    const DeviceArray<Status> status(1);
+    shard(reporting(stream.exec(), status.data()), indexed(test::offsets_on(index), 7), 0, in.tensor(7), axis<0>,
+          out.tensor(4), -5);
+    stream.wait();
+    CHECK(reported(status) == make_status(Kind::index_range, 0, 2, 6, far));
+}
+
+TEST_CASE("a device's Status is the host's: of a sample's offsets, and of a row below -1 of another bank") {
+    const test::Stream stream;
+    const DeviceArray<Status> status(2);
+    const std::vector<std::int64_t> cu{0, 4, 8, 0, 9, 8};
+    std::vector<std::int64_t> merged(5);
+    const DeviceArray<std::int64_t> d_cu(cu), d_merged(5);
+    merged_offsets(reporting(stream.exec(), status.data()), d_cu.tensor(2, 3), 8, d_merged.tensor(5));
+    const std::vector<std::int32_t> rows{-1, 0, -5}, numbers{-1, 0, 1};
+    const DeviceArray<std::int32_t> d_rows(rows), d_numbers(numbers);
+    std::vector<float> h(3 * 4), a(2 * 4), b(2 * 4);
+    const DeviceArray<float> d_h(h), d_a(a), d_b(b);
+    VisionGather{}(reporting(stream.exec(), status.data() + 1), d_h.tensor(3, 4),
+                   row_array(d_rows.tensor(3), d_numbers.tensor(3)), banks(d_a.tensor(2, 4), d_b.tensor(2, 4)),
+                   d_h.tensor(3, 4));
+    stream.wait();
+    CHECK(status.get()[0] == status_of([&] { merged_offsets(thrust::seq, tensor(cu.data(), 2, 3), 8, merged); }));
+    CHECK(status.get()[1] == status_of([&] {
+              VisionGather{}(thrust::seq, tensor(h.data(), 3, 4), row_array(rows, numbers),
+                             banks(tensor(a.data(), 2, 4), tensor(b.data(), 2, 4)), tensor(h.data(), 3, 4));
+          }));
+    CHECK(status.get()[1].array() == 1);
+}
+
 TEST_CASE("what a host can see is thrown before anything is launched") {
     const test::Stream stream;
     const DeviceArray<std::int64_t> cu(List{0, 8, 16});
@@ -147,6 +225,14 @@ TEST_CASE("what a host can see is thrown before anything is launched") {
     CHECK_THROWS_AS(shard(stream.exec(), layout, 2, in.tensor(16), axis<0>, out.tensor(8)), Error);
     CHECK_THROWS_AS(shard(stream.exec(), layout, 0, in.tensor(15), axis<0>, out.tensor(8)), Error);
     CHECK_THROWS_AS(shard(stream.exec(), layout, 0, in.tensor(16), axis<0>, out.tensor(7)), Error);
+    CHECK(status_of([&] {
+              shard(stream.exec(), packed(ZigZag{}, test::offsets_on(cu), 14, 2), 0, in.tensor(14), axis<0>,
+                    out.tensor(7));
+          }) == make_status(Kind::multiple, 0, 0, 4, 14));
+    CHECK(status_of([&] {
+              shard(stream.exec(), nested(packed(Striped{0}, test::offsets_on(cu), 16, 2), Contiguous{}, 2), 0,
+                    in.tensor(16), axis<0>, out.tensor(4));
+          }).kind() == Kind::policy);
     const auto none = packed(ZigZag{}, Offsets<std::int64_t>(cu.data(), 0), 16, 2);
     CHECK_THROWS_AS(shard(stream.exec(), none, 0, in.tensor(16), axis<0>, out.tensor(8)), Error);
 }

@@ -98,8 +98,8 @@ TEST_CASE("a mistake in the last field: its number is named, and no field is wri
     const auto good = [&](std::size_t i) { return field(x, axis<0>, out[i]); };
     const auto batch = [&](const auto& last) {
         return error_of([&] {
-            shard_batch(test::main_exec, layout, 1, good(0), good(1), good(2), good(3), good(4), good(5), good(6), good(7),
-                        good(8), good(9), good(10), good(11), good(12), good(13), good(14), good(15), last);
+            shard_batch(test::main_exec, layout, 1, good(0), good(1), good(2), good(3), good(4), good(5), good(6),
+                        good(7), good(8), good(9), good(10), good(11), good(12), good(13), good(14), good(15), last);
         });
     };
     check_status(batch(field(x, axis<0>, tensor(out[16].data(), 7))), Kind::axis_extent, 16, 8, 7);
@@ -114,6 +114,10 @@ TEST_CASE("a mistake in the last field: its number is named, and no field is wri
     check_status(
         batch(field(tensor(x.data(), 16), axis<0>, out[16]).with(padded(layout, shorter, one, 16), 0).fill(0.25)),
         Kind::value_lost, 16, 0, 0);
+    // All move at once on a device, so none may write what another reads or writes.
+    check_status(batch(good(3)), Kind::overlap, 16, 0, 1);
+    check_status(batch(field(tensor(out[2].data(), 8), axis<0>, tensor(out[16].data(), 4)).with(ZigZag{}(8, 2), 0)),
+                 Kind::overlap, 16, 0, 1);
     for (const List& untouched : out)
         CHECK(untouched == List(8, -7));
     CHECK(batch(good(16)).ok());  // more than 16 fields are legal

@@ -301,6 +301,9 @@ TEST_CASE("what levels refuse, before anything is written") {
     CHECK(status_of([&] { compact(check_only, rows, all_banks, std::vector<char>(3), out); }).kind() == Kind::extent);
     CHECK(status_of([&] { compact(check_only, out, all_banks, mask, out); }).kind() == Kind::overlap);
     CHECK(status_of([&] { compact(check_only, rows, all_banks, mask, out, RowList(3)); }).kind() == Kind::extent);
+    RowList numbers(4);
+    CHECK(status_of([&] { compact(check_only, row_array(rows, numbers), all_banks, mask, out, numbers); }).kind() ==
+          Kind::overlap);
     CHECK(status_of([&] { compact(check_only, rows, all_banks, no_array, out); }).ok());
     CHECK(error_of([] { (void)only_banks({64}); }).kind() == Kind::bank_range);
     CHECK((h == before));

@@ -56,17 +56,11 @@ cudaStream_t stream_of(const D& exec) {
     return thrust::cuda_cub::stream(copy);
 }
 
-// A failure of CUDA itself: `operation` is the public function in which it came.
+// A failure of CUDA itself: `operation` is the public function in which it came. It is told once.
 inline void throw_if_cuda_failed(cudaError_t error, const char* operation) {
-    if (error != cudaSuccess) throw thrust::system_error(error, thrust::cuda_category(), operation);
-}
-
-// Ends an operation: whether its launches were taken, and for thrust::cuda::par the synchronisation that Thrust does too.
-template <CudaExec D>
-void finish_launch(const D& exec, const char* operation) {
-    throw_if_cuda_failed(cudaGetLastError(), operation);
-    auto copy = thrust_exec(exec);
-    throw_if_cuda_failed(thrust::cuda_cub::synchronize_optional(copy), operation);
+    if (error == cudaSuccess) return;
+    static_cast<void>(cudaGetLastError());
+    throw thrust::system_error(error, thrust::cuda_category(), operation);
 }
 
 // What a grid covers: blocks beyond the most that a launch may have are taken in turns by those that there are.
@@ -74,6 +68,22 @@ inline constexpr int block_threads = 256;
 inline constexpr std::int64_t most_blocks = INT32_MAX;
 SEQPAR_HD constexpr unsigned grid_for(std::int64_t blocks, std::int64_t most = most_blocks) {
     return static_cast<unsigned>(blocks < most ? blocks : most);
+}
+
+// kernel(arguments…) in so many blocks, at least one. What is thrown is this launch's own failure, and no older one.
+template <CudaExec D, class... Parameters>
+void launch(const D& exec, const char* operation, std::int64_t blocks, void (*kernel)(Parameters...),
+            const std::type_identity_t<Parameters>&... arguments) {
+    void* pointers[] = {const_cast<void*>(static_cast<const void*>(&arguments))...};
+    throw_if_cuda_failed(cudaLaunchKernel(reinterpret_cast<const void*>(kernel), dim3(grid_for(blocks)),
+                                          dim3(block_threads), pointers, 0, stream_of(exec)),
+                         operation);
+}
+// Ends an operation: for thrust::cuda::par by the synchronisation that Thrust does too.
+template <CudaExec D>
+void finish(const D& exec, const char* operation) {
+    auto copy = thrust_exec(exec);
+    throw_if_cuda_failed(thrust::cuda_cub::synchronize_optional(copy), operation);
 }
 
 // Keeps the worst Status of all that are reported, whole: while one is written its code reads as all ones.
@@ -84,6 +94,8 @@ SEQPAR_HD inline void report([[maybe_unused]] Status* sink, [[maybe_unused]] con
     using Code = unsigned long long;
     constexpr Code locked = ~Code{0};
     auto* const code = reinterpret_cast<Code*>(&sink->code);
+    const Code seen = *const_cast<volatile Code*>(code);  // it only grows
+    if (seen != locked && seen >= status.code) return;
     for (;;) {
         const Code before = atomicExch(code, locked);
         if (before == locked) continue;
@@ -100,38 +112,37 @@ SEQPAR_HD inline void report([[maybe_unused]] Status* sink, [[maybe_unused]] con
 #endif
 }
 
-// What the threads of a grid look at together of the layouts that x reads through: x itself, or those of a view made by sharded(),
-// one in the other, or of the row arrays of tokens.
+// What is wrong with the layouts that x reads through, of each the entries first, first + step, …: x itself, those of a view made by
+// sharded(), one in the other, or those of what an operation's work has under one of the names below.
 template <class X>
-__device__ void check_layouts(const X& x, Status* status) {
+SEQPAR_HD void check_layouts([[maybe_unused]] const X& x, [[maybe_unused]] Status* status,
+                             [[maybe_unused]] std::int64_t first, [[maybe_unused]] std::int64_t step) {
     if constexpr (Layout<X>) {
-        const std::int64_t step = std::int64_t{gridDim.x} * block_threads;
-        for (std::int64_t i = std::int64_t{blockIdx.x} * block_threads + threadIdx.x; i < entries(x); i += step)
+        for (std::int64_t i = first; i < entries(x); i += step)
             report(status, check_entry(x, i));
     } else if constexpr (requires { x.view(); }) {
-        check_layouts(x.view(), status);
+        check_layouts(x.view(), status, first, step);
     } else if constexpr (requires { x.mapping(); }) {
-        check_layouts(x.mapping(), status);
-    } else if constexpr (requires { Layout<std::remove_cvref_t<decltype(x.layout())>>; }) {
-        check_layouts(x.layout(), status);
-        check_layouts(x.base(), status);
+        check_layouts(x.mapping(), status, first, step);
     } else if constexpr (requires {
-                             x.rows;
-                             x.banks;
+                             x.base();
+                             requires Layout<std::remove_cvref_t<decltype(x.layout())>>;
                          }) {
-        check_layouts(x.rows, status);
-        check_layouts(x.banks, status);
+        check_layouts(x.layout(), status, first, step);
+        check_layouts(x.base(), status, first, step);
+    } else {
+        if constexpr (requires { x.layout; }) check_layouts(x.layout, status, first, step);
+        if constexpr (requires { x.in; }) check_layouts(x.in, status, first, step);
+        if constexpr (requires { x.tokens; }) check_layouts(x.tokens, status, first, step);
+        if constexpr (requires { x.reader; }) check_layouts(x.reader, status, first, step);
+        if constexpr (requires { x.stream; }) check_layouts(x.stream, status, first, step);
+        if constexpr (requires { x.ids; }) check_layouts(x.ids, status, first, step);
+        if constexpr (requires { x.valid; }) check_layouts(x.valid, status, first, step);
+        if constexpr (requires { x.rows; }) check_layouts(x.rows, status, first, step);
+        if constexpr (requires { x.banks; }) check_layouts(x.banks, status, first, step);
     }
 }
 
 }  // namespace detail
-
-// `exec`, and where its kernels say what is wrong with the data that they read on the device (offsets, tables, row numbers):
-// the worst of it is kept in *status, device memory that the caller zeroed. It is sticky: many operations may share one.
-// No launch is spent on it, nothing synchronises; without it device data is trusted, though never followed outside an array.
-template <detail::CudaExec D>
-[[nodiscard]] auto reporting(const D& exec, Status* status) {
-    return detail::Reporting<D>(exec, status);
-}
 
 }  // namespace seqpar

@@ -36,8 +36,8 @@ constexpr std::uint64_t code_of(std::int64_t number) {
 template <Communicator C>
 Status first_difference(const C& comm, const Agreement& same, std::int64_t longest, const Status& whole,
                         typename C::Stream stream) {
-    constexpr std::size_t numbers =
-        4;  // an entry: its value's maximum and, turned, minimum; its place, the same on all ranks
+    // Of an entry: its value, for the maximum and, turned, the minimum; its place, the same on all ranks.
+    constexpr std::size_t numbers = 4;
     std::vector<std::int64_t> all(static_cast<std::size_t>(longest) * numbers, least_int64);
     auto at = all.begin();
     for (const Status& entry : same.entries()) {

@@ -75,6 +75,7 @@ private:
 // Adds rows of the buffer to those of the array, each row's in order of rank.
 template <class T>
 struct AddReceived {
+    static constexpr const char* operation = "seqpar::exchange";
     SlotCopy copy;   // whole: the array; shard: the buffer
     PlanRows slots;  // own part first
     const std::int64_t* rows;

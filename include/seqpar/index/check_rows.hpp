@@ -260,6 +260,11 @@ template <detail::RowNumbers Rows, class Banks = NoArray, class Valid = NoArray,
     return status.ok() ? detail::check_row_stream(check) : status;
 }
 
+// The scratch that check_rows takes from a CUDA exec's allocator where the banks have `rows` rows together.
+[[nodiscard]] constexpr std::int64_t check_rows_scratch_bytes(std::int64_t rows) {
+    return cuda::round_up((rows + detail::max_banks + 1) * 8, ScratchSpan::unit);
+}
+
 // The same under an exec: thrown on a host, and on CUDA reported, so that `exec` is reporting(…) of one with an allocator: the
 // same Status, in the sink, but for shapes, which are thrown. Arrays and the offsets in `info` lie where exec reads, and stay
 // until it has. Not taken for granted by a device's gathers: before a backward by Store or Add, whose rows must differ.

@@ -12,6 +12,7 @@ namespace detail {
 // `restores` out[source] the slot's number.
 template <bool restores, Layout L, class T>
 struct JoinedWork {
+    static constexpr const char* operation = "seqpar, gather_index, restore_index";
     L layout;
     std::int64_t total;  // slots of all ranks
     Line<T> out;

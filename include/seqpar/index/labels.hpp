@@ -22,6 +22,7 @@ namespace detail {
 // Edge: the ignore value, or a DocumentEnd.
 template <class Documents, class In, class Out, class Edge>
 struct ShiftWork {
+    static constexpr const char* operation = "seqpar::shift_labels";
     using T = typename Out::value_type;
 
     Documents documents;

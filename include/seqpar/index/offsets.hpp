@@ -17,6 +17,7 @@ namespace detail {
 
 template <Layout L, class T>
 struct LocalOffsetWork {
+    static constexpr const char* operation = "seqpar::local_offsets";
     L layout;
     std::int64_t total;  // entries
     Line<T> out;
@@ -38,6 +39,7 @@ struct RowEntries {
 
 template <class V, class T>
 struct MergeWork {
+    static constexpr const char* operation = "seqpar::merged_offsets";
     V rows;  // [B, documents + 1]
     std::int64_t length;
     std::int64_t documents;
@@ -47,8 +49,9 @@ struct MergeWork {
     SEQPAR_HD constexpr std::int64_t offset_count() const { return rows.extent(0) * rows.extent(1); }
     SEQPAR_HD constexpr Status check_offset(std::int64_t i) const {
         const std::int64_t row = i / rows.extent(1);
-        return detail::check_offset(RowEntries<V>{rows, row}, length, i - row * rows.extent(1),
-                                    static_cast<int>(row & 0xFF));
+        Status status = detail::check_offset(RowEntries<V>{rows, row}, length, i - row * rows.extent(1));
+        if (!status.ok()) status.field = row;
+        return status;
     }
     SEQPAR_HD constexpr void operator()(std::int64_t first, std::int64_t last) const {
         for (std::int64_t i = first; i < last; ++i) {

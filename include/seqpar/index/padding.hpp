@@ -44,6 +44,7 @@ constexpr bool add_padded(std::int64_t n, std::int64_t m, std::int64_t& sum) {
 // the first of all, become that length where the last document `grows`; what comes after them is that length.
 template <OffsetInteger Int, class T>
 struct ResizeWork {
+    static constexpr const char* operation = "seqpar::padded_offsets";
     Offsets<Int> from;
     std::int64_t length;    // -1: by `multiple`
     std::int64_t multiple;  // 1: as long as it is
@@ -117,6 +118,11 @@ template <class R, class D>
 concept OffsetsFor = BorrowedOffsets<R> ||(OffsetArray<R>&& HostExec<D>);
 
 }  // namespace detail
+
+// The most scratch that padded_offsets takes from a CUDA exec's allocator for `documents` documents.
+[[nodiscard]] constexpr std::int64_t padded_offsets_scratch_bytes(std::int64_t documents) {
+    return detail::scan_scratch_bytes(documents + 1, 8);
+}
 
 // Offsets of the same documents, each padded at its end to a multiple of `multiple`: up(n, m) = ceil(n / m) m (docs/design.md,
 // the layouts by letter). Empty documents stay empty, so arrays of fixed capacity stay valid. Returns the padded total, also where

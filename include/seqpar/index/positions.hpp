@@ -27,6 +27,7 @@ SEQPAR_HD constexpr void write_sources(Cursor cursor, const Line<T>& out) {
 // The position of slot t, or by_source its source (pad slots get -1), is written to out[t].
 template <bool by_source, Layout L, class T>
 struct SlotWork {
+    static constexpr const char* operation = "seqpar, positions, sources";
     L layout;
     int rank;
     std::int64_t total;  // slots
@@ -50,6 +51,7 @@ struct SlotWork {
 // document_positions.
 template <class Documents, class T>
 struct DocumentPositionWork {
+    static constexpr const char* operation = "seqpar::document_positions";
     Documents documents;
     Tail tail;
     bool with_tail;      // whether there may be one

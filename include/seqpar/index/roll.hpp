@@ -12,6 +12,7 @@ namespace detail {
 // end. What lies after the last document gets -1.
 template <bool wraps, Layout L, class Documents, class T>
 struct RollWork {
+    static constexpr const char* operation = "seqpar::roll_index";
     L layout;
     int rank;
     Documents documents;

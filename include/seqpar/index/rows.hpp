@@ -5,6 +5,7 @@
 #include <seqpar/index/detail/index_array.hpp>
 #include <seqpar/index/detail/row_scan.hpp>
 #include <seqpar/index/detail/samples.hpp>
+#include <seqpar/scratch.hpp>
 
 #include <initializer_list>
 #include <limits>
@@ -432,6 +433,11 @@ Status check_build_rows(Ids&& ids, const PlaceholderRules& rules, Rows&& rows, B
 }
 
 }  // namespace detail
+
+// The most scratch that build_rows and expand_rows take from a CUDA exec's allocator for `tokens` tokens under rules of `banks` banks.
+[[nodiscard]] constexpr std::int64_t build_rows_scratch_bytes(std::int64_t tokens, int banks) {
+    return detail::scan_scratch_bytes(tokens, (banks <= 1 ? 1 : detail::max_banks) * 8);
+}
 
 // For each token of the unsplit stream the bank row that it wants: rows[…, t] = first row + the number of placeholders
 // of its bank before it, and -1 for text; banks[…, t] = its bank, -1 for text. Samples are numbered one after the

@@ -44,7 +44,7 @@ enum class Kind : unsigned char {
     length,             // a negative length, or one that overflows
     policy,             // a parameter of a policy that makes no sense
     ranks,              // a group of no rank
-    agreement,          // ranks of one group that were given different offsets
+    agreement,          // ranks of one group that were given different offsets, layouts or element types
     reduction,          // a sum of gradients that is not due, or done already
 };
 
@@ -167,7 +167,7 @@ constexpr KindText kind_text(Kind kind) {
             return {"policy", "a parameter of a policy makes no sense", nullptr, "?entry", nullptr, "at least "};
         case Kind::ranks: return {"ranks", "too few ranks", nullptr, "?sample", nullptr, "at least "};
         case Kind::agreement:
-            return {"agreement", "ranks of one group hold different offsets", nullptr, nullptr, "number", ""};
+            return {"agreement", "ranks of one group were given unlike things", "?array", nullptr, "number", ""};
         case Kind::reduction:
             return {"reduction", "sums of gradients are not those that are due", nullptr, nullptr, nullptr, "sums "};
     }

@@ -177,9 +177,9 @@ CompactJob<Tokens, M> compact_job(Tokens tokens, BankSet wanted, const VectorArr
 }
 
 // Its arrays as they came, to compare their shapes and memory; whether there is room is seen where exec runs.
-template <class D, class Job, class R, class Mask, class Out, class Banks, class Count>
-Status compact_status(const Job& job, const R& rows, const Mask& mask, const Out& out_rows, const Banks& out_banks,
-                      const Count& count) {
+template <class D, class Job, class R, class B, class Mask, class Out, class Banks, class Count>
+Status compact_status(const Job& job, const R& rows, const B& banks, const Mask& mask, const Out& out_rows,
+                      const Banks& out_banks, const Count& count) {
     const std::int64_t capacity = out_rows.extent(0);
     for (int i = 0; i < job.mask.axes; ++i) {
         if (job.mask.extents[i] != job.tokens.rows.extent(i))
@@ -191,7 +191,7 @@ Status compact_status(const Job& job, const R& rows, const Mask& mask, const Out
     if constexpr (!is_no_array<Count>) {
         if (count.extent(0) != 1) return make_status(Kind::extent, 4, 0, 1, count.extent(0));
     }
-    Status status = check_outputs<4>(1, mask, out_rows, out_banks, count, rows);
+    Status status = check_outputs<4>(1, mask, out_rows, out_banks, count, rows, banks);
     if constexpr (is_host_exec<D>) {
         NextRows next;
         if (capacity < job.total()) job.count(0, job.total(), next);
@@ -201,6 +201,11 @@ Status compact_status(const Job& job, const R& rows, const Mask& mask, const Out
 }
 
 }  // namespace detail
+
+// The most scratch that compact takes from a CUDA exec's allocator for `tokens` tokens.
+[[nodiscard]] constexpr std::int64_t compact_scratch_bytes(std::int64_t tokens) {
+    return detail::scan_scratch_bytes(tokens, 8);
+}
 
 // The compact form of a row array, of the banks in `wanted`: mask[i] is 1 where token i refers to a row of theirs, and entry k of
 // out_rows (and out_banks) is the k-th such token's row (and bank), in row-major order of `rows`: given as [B, T], sample by sample
@@ -218,8 +223,9 @@ void compact(const detail::ExecBase<D>& exec, const R& rows, BankSet wanted, Mas
     const auto job = detail::compact_job(tokens, wanted, detail::token_array_or_none<decltype(tokens.rows)::axes>(mask),
                                          detail::line(out_rows), detail::line_or_none<std::int32_t>(out_banks));
     const auto out = view(out_rows);
-    throw_if_bad(detail::compact_status<D>(job, detail::row_view(rows), detail::view_or_none(mask), out,
-                                           detail::view_or_none(out_banks), detail::view_or_none(count)));
+    throw_if_bad(detail::compact_status<D>(job, detail::row_view(rows), detail::bank_view(rows),
+                                           detail::view_or_none(mask), out, detail::view_or_none(out_banks),
+                                           detail::view_or_none(count)));
     run_compact(detail::Dispatch{}, thrust::detail::derived_cast(exec), job, out.extent(0), count);
 }
 

@@ -5,6 +5,7 @@
 #include <seqpar/move/detail/host_move.hpp>
 #include <seqpar/move/field.hpp>
 
+#include <array>
 #include <tuple>
 #include <utility>
 
@@ -53,6 +54,18 @@ SlotMove<L> checked_move(const Field<In, Out, L, F>& field, int array, int index
     return move;
 }
 
+// Whether no field of a batch writes what another one reads or writes: a device moves them all at once.
+template <std::size_t N>
+Status check_fields_apart(const std::array<ArrayRef, N>& in, const std::array<ArrayRef, N>& out) {
+    for (std::size_t i = 0; i < N; ++i) {
+        for (std::size_t j = i + 1; j < N; ++j) {
+            if (shares_memory(out[i], out[j]) || shares_memory(out[i], in[j]) || shares_memory(in[i], out[j]))
+                return make_status(Kind::overlap, static_cast<int>(j), 0, 0, 1);
+        }
+    }
+    return {};
+}
+
 template <Layout L>
 std::int64_t bytes_of(const SlotMove<L>& move) {
     return move.layout.slots(move.rank) * move.copy.part * move.copy.loop_count;
@@ -76,6 +89,7 @@ void move_batch(const D& exec, const L& layout, [[maybe_unused]] int rank, std::
     (throw_if_bad(check_own_layout<D>(fields)), ...);
     // Braces evaluate in order, and every field is checked before the first byte moves: a throw leaves all outputs alone.
     const std::tuple moves{checked_move<To>(bind(fields, layout, rank), static_cast<int>(Int))...};
+    if constexpr (sizeof...(Int) > 1) throw_if_bad(check_fields_apart<sizeof...(Int)>({fields.in...}, {fields.out...}));
     run_moves<To>(Dispatch{}, exec, std::get<Int>(moves)...);
 }
 
@@ -84,7 +98,7 @@ void move_batch(const D& exec, const L& layout, [[maybe_unused]] int rank, std::
 // What `rank` holds of every field, each along its own axis and, where it says so with .with(layout, rank), by its own layout
 // (labels are not split over TP). Fields of a padded layout need .fill(value); nothing else may have one.
 // Errors, before anything is written: an illegal layout, a rank outside the group, a sequence axis that is not source_size()
-// (or slots(rank) in the output), shapes that differ elsewhere, a fill that does not convert exactly, overlap.
+// (or slots(rank) in the output), shapes that differ elsewhere, a fill that does not convert exactly, overlap, of fields too.
 // On CUDA offsets and tables are checked in the same launch, under reporting(); illegal ones move nothing outside the arrays.
 // Synchronises: never (thrust::cuda::par: once, as Thrust does). Allocates: never. Launches: on CUDA 1 for up to 16 fields, none
 // for empty work. Reads offsets on: exec's device.

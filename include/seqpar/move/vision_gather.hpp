@@ -3,6 +3,7 @@
 #pragma once
 
 #include <seqpar/move/detail/gather.hpp>
+#include <seqpar/scratch.hpp>
 
 namespace seqpar {
 
@@ -111,6 +112,14 @@ template <class R, class B>
 auto row_view(const BankedRows<R, B>& array) {
     return array.rows;
 }
+template <class R>
+NoArray bank_view(const R&) {
+    return {};
+}
+template <class R, class B>
+auto bank_view(const BankedRows<R, B>& array) {
+    return array.banks;
+}
 // What is read as tokens, once it is known that it can be.
 template <class D = CheckOnly, class R>
 auto token_rows(const R& rows) {
@@ -218,7 +227,7 @@ void run_backward(const D& exec, const Tokens& tokens, const VectorArray<const G
     const std::int64_t vector_bytes = d_out.width * static_cast<std::int64_t>(sizeof(G));
     // Unqualified, as in the forward.
     if constexpr (WantBanks && is_summed<Mode>) {
-        sum_rows(Dispatch{}, exec, tokens, d_out, list, mode);
+        sum_rows(Dispatch{}, exec, tokens, d_out, list, mode, !want_embeddings);
         if (want_embeddings)
             gather_rows(Dispatch{}, exec, tokens,
                         Backward<G, E, B, N, L, Store>{d_out, d_embeddings, list, in_place, true, false}, vector_bytes);
@@ -231,6 +240,11 @@ void run_backward(const D& exec, const Tokens& tokens, const VectorArray<const G
 }
 
 }  // namespace detail
+
+// The most scratch that a backward with Summed takes from a CUDA exec's allocator, for `tokens` tokens and `rows` bank rows.
+[[nodiscard]] constexpr std::int64_t summed_scratch_bytes(std::int64_t tokens, std::int64_t rows) {
+    return (4 * tokens + rows + 1) * 8 + 2 * ScratchSpan::unit + detail::sort_scratch_bytes(tokens);
+}
 
 // Fills token vectors that may already be split from banks of vision features. Stateless. `Checked`: whether row numbers are
 // looked at before anything is written (on a host; one pass over the row array). Unchecked, a row number that is neither -1 nor
@@ -281,7 +295,7 @@ struct BasicVisionGather {
     // gradient, no_level in banks(…) that of one bank. Types of the gradients are the caller's. Shapes and errors as the forward's,
     // and on a host a row used twice, where checked and not Summed (for a device: check_rows once, of the whole stream). Allocates:
     // on a host, checked, one bit a bank row; Summed, 8 bytes a bank row and 8 a vision token; on CUDA Summed takes
-    // summed_scratch_bytes(…) from exec's allocator, in the launches of one radix sort and four more; else never.
+    // summed_scratch_bytes(…) from exec's allocator, in the launches of one radix sort and three more (four where d_embeddings is written); else never.
     template <class D, StridedTensor G, class R, class E, class B, class Mode>
     void backward(const detail::ExecBase<D>& exec, G&& d_out, const R& rows, E&& d_embeddings, B&& d_bank,
                   Mode mode) const {

@@ -11,6 +11,7 @@ namespace detail {
 
 template <class V>
 struct ZeroVectors {
+    static constexpr const char* operation = "seqpar::ZeroDependency";
     V vectors;           // [V, H]
     std::int64_t total;  // V
 

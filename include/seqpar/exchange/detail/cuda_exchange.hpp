@@ -32,7 +32,7 @@ public:
     }
 
 private:
-    static std::int64_t rounded(std::int64_t bytes) { return (bytes + 255) / 256 * 256; }
+    static std::int64_t rounded(std::int64_t bytes) { return cuda::round_up(bytes, ScratchSpan::unit); }
     static std::int64_t rows_of(const std::vector<std::int64_t>& rows) {
         return static_cast<std::int64_t>(rows.size() * sizeof(std::int64_t));
     }

@@ -37,6 +37,7 @@ struct RowTally {
 
 template <class Check>
 struct ClearTally {
+    static constexpr const char* operation = "seqpar::check_rows";
     RowTally<Check> tally;
     std::int64_t total;  // words
     __device__ void operator()(std::int64_t i) const { tally.words[i] = i < tally.rows() ? no_token : 0; }
@@ -46,12 +47,14 @@ inline __device__ void add_one(std::int64_t* to) { atomicAdd(reinterpret_cast<un
 
 template <class Check>
 struct CountRows {
+    static constexpr const char* operation = "seqpar::check_rows";
     RowTally<Check> tally;
     std::int64_t total;  // tokens, at least 1
     Status* status;
 
     __device__ void operator()(std::int64_t i) const {
         const Check& check = tally.check;
+        if (status != nullptr) check_layouts(check, status, i, total);
         const auto layout = check.layout();
         for (std::int64_t k = i; k < entries(layout); k += total)
             look(check_entry(layout, k));
@@ -77,6 +80,7 @@ struct CountRows {
 // What is illegal is named by one thread, which walks as a host does.
 template <class Check>
 struct JudgeRows {
+    static constexpr const char* operation = "seqpar::check_rows";
     RowTally<Check> tally;
     std::int64_t total;  // tokens, at least 1
     Status* status;
@@ -105,16 +109,11 @@ void run_check_rows(Dispatch tag, const D& exec, const Check& check) {
     Scratch<D> scratch(exec, static_cast<std::size_t>(words) * 8);
     tally.words = static_cast<std::int64_t*>(scratch.data());
     const std::int64_t total = check.tokens() > 0 ? check.tokens() : 1;
-    run_index_work(tag, exec, ClearTally<Check>{tally, words});
-    run_index_work(tag, exec, CountRows<Check>{tally, total, sink_of(exec)});
+    launch_index_work(exec, ClearTally<Check>{tally, words});
+    launch_index_work(exec, CountRows<Check>{tally, total, sink_of(exec)});
     run_index_work(tag, exec, JudgeRows<Check>{tally, total, sink_of(exec)});
 }
 
 }  // namespace detail
-
-// The scratch that check_rows takes from a CUDA exec's allocator where the banks have `rows` rows together.
-[[nodiscard]] constexpr std::int64_t check_rows_scratch_bytes(std::int64_t rows) {
-    return cuda::round_up((rows + detail::max_banks + 1) * 8, std::int64_t{256});
-}
 
 }  // namespace seqpar

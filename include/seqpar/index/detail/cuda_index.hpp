@@ -11,12 +11,11 @@ namespace seqpar::detail {
 // What every thread of a kernel looks at of the data that `work` reads.
 template <class Work>
 __device__ void check_data(const Work& work, Status* status) {
-    if constexpr (requires { work.layout; }) check_layouts(work.layout, status);
-    if constexpr (requires { work.tokens; }) check_layouts(work.tokens, status);
+    const std::int64_t first = std::int64_t{blockIdx.x} * block_threads + threadIdx.x;
+    const std::int64_t step = std::int64_t{gridDim.x} * block_threads;
+    check_layouts(work, status, first, step);
     if constexpr (requires { work.offset_count(); }) {
-        const std::int64_t step = std::int64_t{gridDim.x} * block_threads;
-        for (std::int64_t i = std::int64_t{blockIdx.x} * block_threads + threadIdx.x; i < work.offset_count();
-             i += step)
+        for (std::int64_t i = first; i < work.offset_count(); i += step)
             report(status, work.check_offset(i));
     }
 }
@@ -34,12 +33,17 @@ __global__ void __launch_bounds__(block_threads) index_kernel(const __grid_const
     if (status != nullptr) check_data(work, status);
 }
 
+// As run_index_work, where more of the operation follows.
+template <CudaExec D, class Work>
+void launch_index_work(const D& exec, const Work& work) {
+    if (work.total > 0)
+        launch(exec, Work::operation, cuda::ceil_div(work.total, std::int64_t{block_threads}), index_kernel<Work>, work,
+               sink_of(exec));
+}
 template <CudaExec D, class Work>
 void run_index_work(Dispatch, const D& exec, const Work& work) {
-    if (work.total <= 0) return;
-    const std::int64_t blocks = cuda::ceil_div(work.total, std::int64_t{block_threads});
-    index_kernel<<<grid_for(blocks), block_threads, 0, stream_of(exec)>>>(work, sink_of(exec));
-    finish_launch(exec, "seqpar, an index array");
+    launch_index_work(exec, work);
+    finish(exec, Work::operation);
 }
 
 }  // namespace seqpar::detail

@@ -43,29 +43,30 @@ private:
     thrust::detail::temporary_array<std::uint8_t, Exec> memory_;
 };
 
-// Exclusive sums of count(i) over [0, total), given to write(i, sum). Two launches.
-template <CudaExec D, class Count, class Write, class Sum>
+// Nothing that comes before a scan.
+struct NoLaunch {
+    void operator()() const {}
+};
+
+// Exclusive sums of count(i) over [0, total), given to write(i, sum). Two launches. `before`() launches what has to come before them:
+// scratch is taken first, so that where it is too small nothing has begun.
+template <CudaExec D, class Count, class Write, class Sum, class Before = NoLaunch>
 void scan_tokens(const D& exec, std::int64_t total, const Count& count, const Write& write, const Sum& first,
-                 const char* operation) {
-    if (total == 0) return;
+                 const char* operation, const Before& before = {}) {
     const auto in = thrust::make_transform_iterator(thrust::counting_iterator<std::int64_t>(0), count);
     const auto out = thrust::make_tabulate_output_iterator(write);
     std::size_t bytes = 0;
-    throw_if_cuda_failed(
-        cub::DeviceScan::ExclusiveScan(nullptr, bytes, in, out, cuda::std::plus<>{}, first, total, stream_of(exec)),
-        operation);
+    if (total > 0)
+        throw_if_cuda_failed(
+            cub::DeviceScan::ExclusiveScan(nullptr, bytes, in, out, cuda::std::plus<>{}, first, total, stream_of(exec)),
+            operation);
     Scratch<D> scratch(exec, bytes);
-    throw_if_cuda_failed(cub::DeviceScan::ExclusiveScan(scratch.data(), bytes, in, out, cuda::std::plus<>{}, first,
-                                                        total, stream_of(exec)),
-                         operation);
-    finish_launch(exec, operation);
-}
-
-// An upper bound of what CUB's scan asks for: the state of each tile, of two sums and a flag, and what rounds it up. A tile is
-// at least 128 sums.
-constexpr std::int64_t scan_scratch_bytes(std::int64_t total, std::int64_t sum_bytes) {
-    const std::int64_t tiles = cuda::ceil_div(total, std::int64_t{128}) + 32;
-    return tiles * (2 * sum_bytes + 16) + 4 * 256;
+    before();
+    if (total > 0)
+        throw_if_cuda_failed(cub::DeviceScan::ExclusiveScan(scratch.data(), bytes, in, out, cuda::std::plus<>{}, first,
+                                                            total, stream_of(exec)),
+                             operation);
+    finish(exec, operation);
 }
 
 // Placeholders of each bank so far.
@@ -103,6 +104,7 @@ struct WriteRow {
     Status* status;
 
     SEQPAR_HD void operator()(std::int64_t i, const BankCounts<Banks>& next) const {
+        if (status != nullptr) check_layouts(job, status, i, total);
         const std::int64_t sample = i / job.length();
         const std::int64_t token = i - sample * job.length();
         const int bank = job.bank_at(i);
@@ -138,6 +140,7 @@ struct WriteItem {
             next.bank[k] = before.bank[k];
         job.write(i, i + 1, next);
         if (status == nullptr) return;
+        check_layouts(job.tokens, status, i, total);
         for (int b = 0; b < banks; ++b) {
             const Offsets<std::int64_t>& items = job.items[b];
             for (std::int64_t k = i; k < items.count(); k += total)
@@ -218,43 +221,5 @@ void pad_documents(Dispatch, const D& exec, Offsets<Int> from, std::int64_t mult
 }
 
 }  // namespace detail
-
-// The most scratch that build_rows and expand_rows take from a CUDA exec's allocator for `tokens` tokens under rules of `banks` banks.
-[[nodiscard]] constexpr std::int64_t build_rows_scratch_bytes(std::int64_t tokens, int banks) {
-    return detail::scan_scratch_bytes(tokens, (banks <= 1 ? 1 : detail::max_banks) * 8);
-}
-
-// The same of padded_offsets for `documents` documents.
-[[nodiscard]] constexpr std::int64_t padded_offsets_scratch_bytes(std::int64_t documents) {
-    return detail::scan_scratch_bytes(documents + 1, 8);
-}
-
-// An allocator over memory that the caller has, for the scratch of CUDA execs: thrust::cuda::par_nosync(scratch).on(stream).
-// An operation takes from its beginning and gives back when its launches are made: operations on one stream may share it.
-class ScratchSpan {
-public:
-    using value_type = char;
-
-    // `bytes` bytes of device memory at `data`, aligned to 256.
-    ScratchSpan(void* data, std::int64_t bytes) : data_(static_cast<char*>(data)), bytes_(bytes) {}
-
-    // Error where there is not enough left.
-    char* allocate(std::ptrdiff_t bytes) {
-        const std::int64_t rounded = cuda::round_up(std::int64_t{bytes}, std::int64_t{256});
-        throw_if_bad(rounded > bytes_ - used_ ? make_status(Kind::scratch, 0, 0, rounded, bytes_ - used_) : Status{});
-        used_ += rounded;
-        return data_ + (used_ - rounded);
-    }
-    void deallocate(char* block, std::size_t) {
-        const std::int64_t at = block - data_;
-        used_ = at < used_ ? at : used_;  // the last that was given is the first given back
-    }
-    [[nodiscard]] std::int64_t used() const { return used_; }
-
-private:
-    char* data_;
-    std::int64_t bytes_;
-    std::int64_t used_ = 0;
-};
 
 }  // namespace seqpar

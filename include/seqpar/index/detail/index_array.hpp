@@ -151,8 +151,9 @@ constexpr Blocks blocks_for(const D&, std::int64_t total, std::int64_t least = 1
 
 // Runs `work`, a function object with `total` (the number of entries that it writes) and operator()(first, last), which
 // writes a stretch of them, on a host exec. The CUDA overload (cuda_index.hpp) gives each entry to a thread: by operator()(i)
-// where there is one, which stays in the arrays also where offsets are illegal, as has to the other one where there is none.
-// It looks at the entries of the member `layout`, if any, and of what check_offset(i) sees for i in [0, offset_count()).
+// where there is one, which stays in the arrays also where offsets are illegal, as has to the other one where there is none; the
+// member `operation` names what a failure is told of.
+// It looks at the layouts that the work reads through (check_layouts) and at what check_offset(i) sees for i in [0, offset_count()).
 template <class Work>
 struct BlockWork {
     Work work;

@@ -336,7 +336,7 @@ __global__ void __launch_bounds__(block_threads, resident(resident_blocks<Op>))
             if (token >= launch.tiles.rows) break;
             const TokenIndex index = token_index(launch.tokens.rows, token);
             std::int64_t row = launch.tokens.rows.number(index);
-            const std::int64_t bank = row < 0 ? 0 : launch.tokens.banks.number(index);
+            const std::int64_t bank = row == -1 ? 0 : launch.tokens.banks.number(index);
             if (const Status status = launch.op.check_token(token, bank, row); !status.ok()) {
                 if (share.first == 0) report(launch.status, status);
                 row = -1;  // stays inside the arrays
@@ -346,7 +346,9 @@ __global__ void __launch_bounds__(block_threads, resident(resident_blocks<Op>))
                 {share.first * static_cast<int>(E), share.count, static_cast<int>(E) * launch.tiles.lanes()});
         }
     }
-    if (launch.status != nullptr) check_layouts(launch.tokens, launch.status);
+    if (launch.status != nullptr)
+        check_layouts(launch.tokens, launch.status, std::int64_t{blockIdx.x} * block_threads + threadIdx.x,
+                      std::int64_t{gridDim.x} * block_threads);
 }
 
 // Chunks as long as all arrays allow, of up to 16 bytes of the widest element.
@@ -360,8 +362,8 @@ void launch_gather(const D& exec, const Granularity& granularity, GatherLaunch<T
                              static_cast<int>(vector_bytes / launch.op.width()) * static_cast<int>(E));
     const std::int64_t blocks = launch.tiles.row_blocks * launch.tiles.parts;
     if (blocks == 0) return;
-    gather_kernel<E><<<grid_for(blocks), block_threads, 0, stream_of(exec)>>>(launch);
-    finish_launch(exec, "seqpar::VisionGather");
+    detail::launch(exec, Op::operation, blocks, gather_kernel<E, Tokens, Op>, launch);
+    finish(exec, Op::operation);
 }
 
 template <CudaExec D, class Tokens, class Op>

@@ -51,28 +51,20 @@ template <class V>
 __device__ void copy_vectors(std::byte* to_bytes, const std::byte* from_bytes, int count, int lanes) {
     V* to = reinterpret_cast<V*>(to_bytes);
     const V* from = reinterpret_cast<const V*>(from_bytes);
-    constexpr int step = 1 << warp_bits;
-    if (lanes == step) {
 #pragma unroll 1
-        for (; count >= 4; count -= 4, to += 4 * step, from += 4 * step) {
-            const V a = from[0];
-            const V b = from[step];
-            const V c = from[2 * step];
-            const V d = from[3 * step];
-            to[0] = a;
-            to[step] = b;
-            to[2 * step] = c;
-            to[3 * step] = d;
-        }
-    }
-#pragma unroll 1
-    for (; count >= 2; count -= 2, to += 2 * lanes, from += 2 * lanes) {
+    for (; count >= 4; count -= 4, to += 4 * lanes, from += 4 * lanes) {
         const V a = from[0];
         const V b = from[lanes];
+        const V c = from[2 * lanes];
+        const V d = from[3 * lanes];
         to[0] = a;
         to[lanes] = b;
+        to[2 * lanes] = c;
+        to[3 * lanes] = d;
     }
-    if (count > 0) *to = *from;
+#pragma unroll 1
+    for (; count > 0; --count, to += lanes, from += lanes)
+        *to = *from;
 }
 
 // The same of the fill; `first` is the number of the first access in the slot.
@@ -161,7 +153,9 @@ __device__ bool run_group(const MoveGroup<L, N>& group, std::int64_t& tile) {
 template <class L, std::size_t N>
 __device__ void check_group(const MoveGroup<L, N>& group, Status* status) {
     for (int i = 0; i < group.count; ++i) {
-        if (group.arrays[i].checked) check_layouts(group.arrays[i].move.layout, status);
+        if (!group.arrays[i].checked) continue;
+        check_layouts(group.arrays[i].move.layout, status, std::int64_t{blockIdx.x} * block_threads + threadIdx.x,
+                      std::int64_t{gridDim.x} * block_threads);
     }
 }
 
@@ -204,8 +198,7 @@ template <Direction To, CudaExec D, class... Groups>
 void launch_batch(const D& exec, MoveBatch<To, Groups...>& batch, const char* operation) {
     if (batch.blocks == 0) return;
     batch.status = sink_of(exec);
-    move_kernel<<<grid_for(batch.blocks), block_threads, 0, stream_of(exec)>>>(batch);
-    finish_launch(exec, operation);
+    launch(exec, operation, batch.blocks, move_kernel<To, Groups...>, batch);
 }
 
 // The distinct types of a pack, as a MoveGroup each, with as many places as the pack has of it.
@@ -257,6 +250,7 @@ void launch_from(const D& exec, const Moves& moves) {
 template <Direction To, CudaExec D, Layout... Ls>
 void run_moves(Dispatch, const D& exec, const SlotMove<Ls>&... moves) {
     launch_from<To, 0>(exec, std::tie(moves...));
+    finish(exec, "seqpar::shard_batch");
 }
 
 // The shards of all ranks on CUDA: a launch for every 16.
@@ -269,6 +263,7 @@ void move_ranks(Dispatch, const D& exec, std::int64_t, int ranks, const MoveOfRa
             batch.blocks += add_to_group(cuda::std::get<0>(batch.groups), move_of(rank));
         launch_batch(exec, batch, "seqpar::unshard");
     }
+    finish(exec, "seqpar::unshard");
 }
 
 }  // namespace seqpar::detail

@@ -29,6 +29,7 @@ struct WriteKept {
     Status* status;
 
     SEQPAR_HD void operator()(std::int64_t token, std::int64_t before) const {
+        if (status != nullptr) check_layouts(job.tokens, status, token, total);
         const TokenIndex index = token_index(job.tokens.rows, token);
         const std::int32_t row = job.tokens.rows.number(index);
         const std::int32_t bank = job.tokens.banks.number(index);
@@ -45,8 +46,8 @@ struct WriteKept {
 // Entries without a token.
 template <class Job>
 struct ClearKept {
+    static constexpr const char* operation = "seqpar::compact";
     Job job;
-    decltype(Job::tokens) tokens;  // whose layouts are looked at here
     std::int64_t total;
 
     SEQPAR_HD void operator()(std::int64_t first, std::int64_t last) const {
@@ -55,23 +56,33 @@ struct ClearKept {
     }
 };
 
-// Three launches: what is left over is cleared first.
-template <CudaExec D, class Job, class Count>
-void run_compact(Dispatch tag, const D& exec, const Job& job, std::int64_t capacity, Count& count) {
-    run_index_work(tag, exec, ClearKept<Job>{job, job.tokens, capacity});
-    Line<std::int64_t> to;
-    if constexpr (!is_no_array<Count>) {
-        to = line(count);
-        if (job.total() == 0)
-            throw_if_cuda_failed(cudaMemsetAsync(to.data, 0, sizeof(std::int64_t), stream_of(exec)), "seqpar::compact");
+// What comes before the scan: entries that will be left over, and the count of no token.
+template <CudaExec D, class Job>
+struct ClearFirst {
+    const D& exec;
+    ClearKept<Job> clear;
+    std::int64_t* count;  // null: it is written, or not wanted
+
+    void operator()() const {
+        launch_index_work(exec, clear);
+        if (count != nullptr)
+            throw_if_cuda_failed(cudaMemsetAsync(count, 0, sizeof(std::int64_t), stream_of(exec)), clear.operation);
     }
+};
+
+template <CudaExec D, class Job, class Count>
+void run_compact(Dispatch, const D& exec, const Job& job, std::int64_t capacity, Count& count) {
+    Line<std::int64_t> to;
+    if constexpr (!is_no_array<Count>) to = line(count);
     scan_tokens(exec, job.total(), CountKept<Job>{job}, WriteKept<Job>{job, to, capacity, job.total(), sink_of(exec)},
-                std::int64_t{0}, "seqpar::compact");
+                std::int64_t{0}, ClearKept<Job>::operation,
+                ClearFirst<D, Job>{exec, {job, capacity}, job.total() == 0 ? to.data : nullptr});
 }
 
 // For each token the number of its row through all banks (one past the last: none) and where its gradient lies.
 template <class Tokens, class T, class B, std::size_t N>
 struct RowKeys {
+    static constexpr const char* operation = "seqpar, a backward with Summed";
     Tokens tokens;
     VectorArray<const T> d_out;
     BankList<B, N> banks;
@@ -85,7 +96,7 @@ struct RowKeys {
         for (std::int64_t token = first; token < last; ++token) {
             const TokenIndex index = token_index(tokens.rows, token);
             const std::int64_t row = tokens.rows.number(index);
-            const std::int64_t bank = row < 0 ? 0 : tokens.banks.number(index);
+            const std::int64_t bank = row == -1 ? 0 : tokens.banks.number(index);
             const Status number = check_row_number(banks, token, bank, row);
             report(status, number);
             const bool counts = row >= 0 && number.ok() && banks.rows(bank) != any_rows;
@@ -97,6 +108,7 @@ struct RowKeys {
 
 // Where the tokens of each row begin among the sorted ones.
 struct RowBegins {
+    static constexpr const char* operation = "seqpar, a backward with Summed";
     struct Key {
         const std::int64_t* keys;
         SEQPAR_HD std::int64_t operator()(std::int64_t i) const { return i < 0 ? -1 : keys[i]; }
@@ -171,64 +183,52 @@ void launch_sum(const D& exec, const Granularity& granularity, const Work& work,
         if (granularity.together % E != 0) return launch_sum<E / 2>(exec, granularity, work, rows);
     }
     const std::int64_t blocks = cuda::ceil_div(rows, std::int64_t{block_threads >> warp_bits});
-    sum_kernel<E><<<grid_for(blocks), block_threads, 0, stream_of(exec)>>>(work, rows);
+    launch(exec, RowBegins::operation, blocks, sum_kernel<E, Work>, work, rows);
 }
 
-// Scratch of Summed: keys and places, sorted and not, and where rows begin; and what the sort asks for, bounded from above.
-constexpr std::int64_t sort_scratch_bytes(std::int64_t tokens) {
-    return tokens + (tokens / 1024 + 64) * 2048 + (std::int64_t{1} << 16);
-}
-
+// Scratch, taken at once: where rows begin, keys and places, sorted and not, and what the sort asks for.
 template <CudaExec D, class Tokens, class G, class B, std::size_t N, std::size_t L, class Mode, class Sum>
-void sum_rows(Dispatch tag, const D& exec, const Tokens& tokens, const VectorArray<const G>& d_out,
-              const LevelList<B, N, L>& d_banks, Summed<Mode, Sum> mode) {
-    constexpr const char* operation = "seqpar, a backward with Summed";
+void sum_rows(Dispatch, const D& exec, const Tokens& tokens, const VectorArray<const G>& d_out,
+              const LevelList<B, N, L>& d_banks, Summed<Mode, Sum> mode, bool last) {
+    constexpr const char* operation = RowBegins::operation;
     auto work = sum_rows_work(d_out, d_banks, mode);
     const std::int64_t rows = work.start[N];
     const std::int64_t count = tokens.loops() * tokens.length();
-    if (rows == 0 || count == 0) return;
-    Scratch<D> memory(exec, static_cast<std::size_t>((4 * count + rows + 1) * 8));
+    if (count == 0 || d_out.width == 0) return;
+    // Sorted to and fro between two buffers each: between arrays of which one is kept, CUB would take a third.
+    cub::DoubleBuffer<std::int64_t> key_buffers, use_buffers;
+    const auto bits = static_cast<int>(cuda::std::bit_width(static_cast<std::uint64_t>(rows)));
+    std::size_t sort_bytes = 0;
+    throw_if_cuda_failed(
+        cub::DeviceRadixSort::SortPairs(nullptr, sort_bytes, key_buffers, use_buffers, count, 0, bits, stream_of(exec)),
+        operation);
+    const std::int64_t arrays = cuda::round_up((4 * count + rows + 1) * 8, ScratchSpan::unit);
+    Scratch<D> memory(exec, static_cast<std::size_t>(arrays) + sort_bytes);
     auto* const keys = static_cast<std::int64_t*>(memory.data());
     std::int64_t* const uses = keys + 2 * count;
     std::int64_t* const begins = uses + 2 * count;
 
     RowKeys<Tokens, G, B, N> key_work{tokens, d_out, d_banks.level[0], {}, keys, uses, sink_of(exec), count};
     std::copy(work.start, work.start + N + 1, key_work.start);
-    run_index_work(tag, exec, key_work);
-    int bits = 1;
-    while (bits < 62 && rows >> bits != 0)
-        ++bits;
-    // Sorted to and fro between two buffers each: between arrays of which one is kept, CUB would take a third.
-    cub::DoubleBuffer<std::int64_t> key_buffers(keys, keys + count);
-    cub::DoubleBuffer<std::int64_t> use_buffers(uses, uses + count);
-    std::size_t bytes = 0;
-    throw_if_cuda_failed(
-        cub::DeviceRadixSort::SortPairs(nullptr, bytes, key_buffers, use_buffers, count, 0, bits, stream_of(exec)),
-        operation);
-    Scratch<D> sort(exec, bytes);
-    throw_if_cuda_failed(
-        cub::DeviceRadixSort::SortPairs(sort.data(), bytes, key_buffers, use_buffers, count, 0, bits, stream_of(exec)),
-        operation);
-    run_index_work(tag, exec, RowBegins{key_buffers.Current(), count, begins, rows + 1});
-    work.first = begins;
-    work.uses = use_buffers.Current();
-    Granularity granularity;
-    granularity(d_out);
-    granularity(d_banks);
-    constexpr std::size_t widest = (std::max)(sizeof(G), sizeof(B));
-    launch_sum<widest >= 16 ? 1 : 16 / cuda::std::bit_ceil(widest)>(exec, granularity, work, rows);
-    finish_launch(exec, operation);
+    launch_index_work(exec, key_work);
+    if (rows > 0) {
+        key_buffers = {keys, keys + count};
+        use_buffers = {uses, uses + count};
+        throw_if_cuda_failed(cub::DeviceRadixSort::SortPairs(static_cast<char*>(memory.data()) + arrays, sort_bytes,
+                                                             key_buffers, use_buffers, count, 0, bits, stream_of(exec)),
+                             operation);
+        launch_index_work(exec, RowBegins{key_buffers.Current(), count, begins, rows + 1});
+        work.first = begins;
+        work.uses = use_buffers.Current();
+        Granularity granularity;
+        granularity(d_out);
+        granularity(d_banks);
+        constexpr std::size_t widest = (std::max)(sizeof(G), sizeof(B));
+        launch_sum<widest >= 16 ? 1 : 16 / cuda::std::bit_ceil(widest)>(exec, granularity, work, rows);
+    }
+    if (last) finish(exec, operation);
 }
 
 }  // namespace detail
-
-// The most scratch that a backward with Summed takes from a CUDA exec's allocator, for `tokens` tokens and `rows` bank rows.
-[[nodiscard]] constexpr std::int64_t summed_scratch_bytes(std::int64_t tokens, std::int64_t rows) {
-    return (4 * tokens + rows + 1) * 8 + 512 + detail::sort_scratch_bytes(tokens);
-}
-// The same of compact.
-[[nodiscard]] constexpr std::int64_t compact_scratch_bytes(std::int64_t tokens) {
-    return detail::scan_scratch_bytes(tokens, 8);
-}
 
 }  // namespace seqpar

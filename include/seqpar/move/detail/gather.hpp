@@ -204,7 +204,7 @@ void put_vectors(Copies& copies, To* to, std::int64_t to_stride, const From* fro
     }
 }
 
-// What a gather does, or a level or a backward. For a launch each says how many bytes its widest element has (widest), how many
+// What a gather does, or a level or a backward. For a launch each says what it is called (operation), how many bytes its widest element has (widest), how many
 // elements a vector (width()), which arrays addresses are made of (each_array(f)), and what is wrong with a token's numbers.
 template <class T, class B, std::size_t N>
 struct Forward {
@@ -214,6 +214,7 @@ struct Forward {
     bool in_place = false;
     bool zero_text = false;  // instead of copying embeddings
 
+    static constexpr const char* operation = "seqpar::VisionGather";
     static constexpr std::size_t widest = (std::max)(sizeof(T), sizeof(B));
     std::int64_t width() const { return out.width; }
     template <class F>
@@ -309,6 +310,7 @@ struct Backward {
     bool want_embeddings = true;
     bool want_banks = true;
 
+    static constexpr const char* operation = "seqpar, a backward of VisionGather or levels";
     static constexpr std::size_t widest = (std::max)({sizeof(G), sizeof(E), sizeof(B)});
     std::int64_t width() const { return d_out.width; }
     template <class F>
@@ -379,6 +381,7 @@ struct AddRows {
     VectorArray<T> h;
     LevelList<const B, N, L> levels;
 
+    static constexpr const char* operation = "seqpar::add_rows";
     static constexpr std::size_t widest = (std::max)(sizeof(T), sizeof(B));
     std::int64_t width() const { return h.width; }
     template <class F>
@@ -496,10 +499,11 @@ auto sum_rows_work(const VectorArray<const G>& d_out, const LevelList<B, N, L>& 
     return work;
 }
 
-// Sums by rows, so that threads share none: where the tokens of each row lie is found first, in row-major order.
+// Sums by rows, so that threads share none: where the tokens of each row lie is found first, in row-major order. `last`: whether
+// nothing comes after it in its operation.
 template <HostExec D, class Tokens, class G, class B, std::size_t N, std::size_t L, class Mode, class Sum>
 void sum_rows(Dispatch, const D& exec, const Tokens& tokens, const VectorArray<const G>& d_out,
-              const LevelList<B, N, L>& d_banks, Summed<Mode, Sum> mode) {
+              const LevelList<B, N, L>& d_banks, Summed<Mode, Sum> mode, bool /* last */) {
     if constexpr (std::is_same_v<D, CheckOnly>) return;
     auto work = sum_rows_work(d_out, d_banks, mode);
     Tokens in_order = tokens;
