@@ -187,6 +187,27 @@ TEST_CASE("expand_rows: two launches, the stream of the host; other counts and l
         run(other.exec(), few.tensor(2 * length), true, length);
         CHECK(other.reported() == make_status(Kind::extent, 1, 0, 10, length));
     }
+    // Where documents lie in it: two launches too.
+    const TwoOffsets cu(List{0, 0, 3, 4, 7, 7}), wrong_cu(List{0, 4, 3, 7}), nothing(List{0, 0});
+    List host_places(6), places_of_none(2, -9);
+    expanded_offsets(thrust::seq, ids, rules, info(false), cu.on(false), host_places);
+    DeviceArray<std::int64_t> places(6, -9);
+    Device again(build_rows_scratch_bytes(7, 2));
+    const auto of_device = info(true);
+    const auto stream = tensor(tokens.on(true).data(), std::int64_t{7});
+    const auto find = [&] { expanded_offsets(again.exec(), stream, rules, of_device, cu.on(true), places.tensor(6)); };
+    CHECK(kernels_of(again.stream, find) == 2);
+    find();
+    CHECK(again.reported().ok());
+    CHECK((places.get() == host_places));
+    CHECK((host_places == List{0, 0, 4, 5, 10, 10}));
+    const std::vector<BankInfo> of_none{{0, Offsets<std::int64_t>(nothing.device.data(), 1)}};
+    expanded_offsets(again.exec(), tensor(tokens.on(true).data(), 0), rules, of_none, nothing.on(true),
+                     places.tensor(2));
+    CHECK(again.reported().ok());
+    CHECK((places.get() == List{0, 0, 4, 5, 10, 10}));
+    expanded_offsets(again.exec(), stream, rules, of_device, wrong_cu.on(true), places.tensor(4));
+    CHECK(again.reported() == make_status(Kind::offsets_order, 0, 1, 4, 3));
     const TwoOffsets fewer(List{0, 2}), broken(List{0, INT64_MAX, 2});
     for (const auto* of : {&fewer, &broken}) {
         Device other(build_rows_scratch_bytes(7, 2));

@@ -64,6 +64,15 @@ struct ExpandJob {
         return check_fits<std::int32_t>(first_row[b] + end - 1, b);
     }
 
+    // What is wrong with the whole, `all` being the placeholders of each bank.
+    SEQPAR_HD Status check_all(const NextRows& all, int bank_count) const {
+        Status worst;
+        for (int b = 0; b < bank_count; ++b)
+            worst = worse(worst, worse(check_count(all, b), check_last_row(all, b)));
+        const std::int64_t expected = place(total(), all);
+        return length == expected ? worst : worse(worst, make_status(Kind::extent, 1, 0, expected, length));
+    }
+
 private:
     SEQPAR_HD std::int64_t item_begin(int bank, std::int64_t item) const {
         return items[bank][item < items[bank].count() ? item : items[bank].documents()];
@@ -77,6 +86,74 @@ private:
     }
 };
 
+// What expanded_offsets works on: where documents lie in what `expand` would write.
+template <class V, class M, OffsetInteger Int, class T>
+struct ExpandedOffsetJob {
+    ExpandJob<V, M> expand;
+    Offsets<Int> documents;
+    Line<T> out;
+
+    SEQPAR_HD std::int64_t total() const { return expand.total(); }
+    void count(std::int64_t first, std::int64_t last, NextRows& next) const { expand.count(first, last, next); }
+
+    // The documents that begin at one of these tokens; after the last of all tokens also those that end the stream.
+    SEQPAR_HD void write(std::int64_t first, std::int64_t last, NextRows& next) const {
+        std::int64_t d = first == 0 ? 0 : last_at_most(OffsetAt{documents}, 0, documents.count(), first - 1) + 1;
+        std::int64_t token = first;
+        for (; d < documents.count() && documents[d] < last; ++d) {
+            walk(token, documents[d], next);
+            out[d] = static_cast<T>(expand.place(documents[d], next));
+        }
+        walk(token, last, next);
+        for (; last == total() && d < documents.count(); ++d)
+            out[d] = static_cast<T>(expand.place(last, next));
+    }
+
+    SEQPAR_HD std::int64_t offset_count() const { return documents.count(); }
+    SEQPAR_HD Status check_offset(std::int64_t i) const { return detail::check_offset(documents, total(), i); }
+    SEQPAR_HD Status check_all(const NextRows& all, int bank_count) const {
+        Status worst = check_fits<T>(expand.place(total(), all), 1);
+        for (int b = 0; b < bank_count; ++b)
+            worst = worse(worst, expand.check_count(all, b));
+        return worst;
+    }
+
+private:
+    struct OffsetAt {
+        Offsets<Int> offsets;
+        SEQPAR_HD std::int64_t operator()(std::int64_t i) const { return offsets[i]; }
+    };
+    SEQPAR_HD void walk(std::int64_t& token, std::int64_t to, NextRows& next) const {
+#if defined(__CUDA_ARCH__)
+        for (; token < to; ++token) {
+            const int bank = expand.tokens.bank_at(token);
+            if (bank >= 0) ++next.bank[bank];
+        }
+#else
+        if (token < to) count(token, to, next);
+        token = to;
+#endif
+    }
+};
+
+template <class V, class M, OffsetInteger Int, class T>
+ExpandedOffsetJob<V, M, Int, T> expanded_offset_job(const ExpandJob<V, M>& expand, Offsets<Int> documents,
+                                                    Line<T> out) {
+    return {expand, documents, out};
+}
+
+// Zeros: the offsets of no token.
+template <class T>
+struct ZeroOffsets {
+    static constexpr const char* operation = "seqpar::expanded_offsets";
+    Line<T> out;
+    std::int64_t total;
+
+    SEQPAR_HD void operator()(std::int64_t first, std::int64_t last) const {
+        write_value(out, first, last - first, T{0});
+    }
+};
+
 template <class V, class M>
 auto expand_job(const MaskedIds<V, M>& stream, const PlaceholderRules& rules, std::span<const BankInfo> info) {
     ExpandJob<V, M> job{row_job(stream, rules, NoArray{}, NoArray{}), {}, {}, {}, {}, {}, {}, 0};
@@ -85,6 +162,14 @@ auto expand_job(const MaskedIds<V, M>& stream, const PlaceholderRules& rules, st
         job.first_row[b] = rules.first_row(b);
     }
     return job;
+}
+
+// Items are counted from 0; bases are added where rows are written.
+inline PlaceholderRules without_bases(const PlaceholderRules& rules) {
+    PlaceholderRules plain;
+    for (int i = 0; i < rules.count(); ++i)
+        plain = plain.with(rules[i].placeholder, rules[i].bank);
+    return plain;
 }
 
 // Whether each output has `length` entries. The first is array `array`; no array is right.
@@ -150,32 +235,38 @@ Status check_expand_rows(Ids&& ids, const PlaceholderRules& rules, std::span<con
 // Where documents lie after expand_rows: out[d] is the place of token cu_seqlens[d] of the stream, and so the last entry is the
 // length of the expanded stream. Shapes: out [documents + 1]. Errors, before anything is written: illegal offsets (of all tokens,
 // sample by sample), items and placeholders of unlike number (row_count), shapes and overlap (Status::array: 0 ids, 1 out, 5 valid).
-// On the calling thread under every exec, which must be a host's. Synchronises: never. Allocates: never. Launches: none. Reads
-// offsets on: the host.
-template <class D, class Ids, OffsetArray R, IndexArray Out>
-    requires(detail::HostExec<D>&& TokenStream<Ids>)
-void expanded_offsets(const detail::ExecBase<D>&, Ids&& ids, const PlaceholderRules& rules,
+// The same result under every exec; on a device offsets, numbers and what `out` cannot hold are reported. Synchronises: never.
+// Allocates: never; scratch on CUDA: build_rows_scratch_bytes. Launches: on CUDA 2, one scan (1 of no token). Reads offsets on: exec's
+// device.
+template <class D, class Ids, class R, IndexArray Out>
+    requires(TokenStream<Ids>&& detail::OffsetsFor<R, D>)
+void expanded_offsets(const detail::ExecBase<D>& exec, Ids&& ids, const PlaceholderRules& rules,
                       std::span<const BankInfo> info, R&& cu_seqlens, Out&& out) {
     const auto stream = detail::stream_of(ids);
     const auto job = detail::expand_job(stream, rules, info);
     const auto documents = offsets(cu_seqlens);
-    detail::NextRows all;
     using Id = typename std::remove_const_t<decltype(job)>::Id;
     throw_if_bad(detail::check_rules<Id>(rules, false));
-    throw_if_bad(detail::check_stream(stream, 5));
-    throw_if_bad(detail::check_item_count(job, rules, all));
-    throw_if_bad(check(documents, job.total()));
-    throw_if_bad(detail::check_index_array(out, documents.count(), job.place(job.total(), all), 1));
+    throw_if_bad(detail::check_stream<D>(stream, 5));
+    std::int64_t length = 0;
+    if constexpr (detail::is_host_exec<D>) {
+        detail::NextRows all;
+        throw_if_bad(detail::check_item_count(job, rules, all));
+        length = job.place(job.total(), all);
+    }
+    throw_if_bad(detail::check_for<D>(documents, job.total()));
+    throw_if_bad(detail::check_index_array(out, documents.count(), length, 1));
     throw_if_bad(detail::check_apart(out, documents, 1));
     throw_if_bad(detail::check_overlap(view(out), 1, stream.ids, stream.valid));
     for (int b = 0; b < rules.banks(); ++b)
         throw_if_bad(detail::check_apart(out, job.items[b], 1));
-    if constexpr (std::is_same_v<D, detail::CheckOnly>) return;
-    const auto to = detail::line(out);
-    detail::NextRows next;
-    for (std::int64_t d = 0; d < documents.count(); ++d) {
-        if (d > 0) job.count(documents[d - 1], documents[d], next);
-        to[d] = static_cast<element_of<Out>>(job.place(documents[d], next));
+    if (job.total() == 0) {
+        run_index_work(detail::Dispatch{}, thrust::detail::derived_cast(exec),
+                       detail::ZeroOffsets<element_of<Out>>{detail::line(out), documents.count()});
+    } else {
+        run_rows(detail::Dispatch{}, thrust::detail::derived_cast(exec),
+                 detail::expanded_offset_job(job, documents, detail::line(out)), detail::without_bases(rules),
+                 no_array);
     }
 }
 
@@ -207,11 +298,7 @@ void expand_rows(const detail::ExecBase<D>& exec, Ids&& ids, const PlaceholderRu
     job.rows = detail::line(rows);
     job.banks = detail::line_or_none<std::int32_t>(banks);
     job.sources = detail::line_or_none<std::int64_t>(sources);
-    // Items are counted from 0; bases are added where rows are written.
-    PlaceholderRules plain;
-    for (int i = 0; i < rules.count(); ++i)
-        plain = plain.with(rules[i].placeholder, rules[i].bank);
-    run_rows(detail::Dispatch{}, thrust::detail::derived_cast(exec), job, plain, no_array);
+    run_rows(detail::Dispatch{}, thrust::detail::derived_cast(exec), job, detail::without_bases(rules), no_array);
 }
 
 }  // namespace seqpar

@@ -113,10 +113,6 @@ void resize(const ExecBase<D>& exec, Offsets<Int> from, std::int64_t length, std
                    ResizeWork<Int, element_of<Out>>{from, length, multiple, grows, view(out).extent(0), line(out)});
 }
 
-// Offsets that are read during the call where exec is a host's, and maybe later where it is not.
-template <class R, class D>
-concept OffsetsFor = BorrowedOffsets<R> ||(OffsetArray<R>&& HostExec<D>);
-
 }  // namespace detail
 
 // The most scratch that padded_offsets takes from a CUDA exec's allocator for `documents` documents.

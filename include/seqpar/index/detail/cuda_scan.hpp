@@ -126,10 +126,11 @@ struct WriteRow {
     }
 };
 
-// As WriteRow, for expand_rows: a thread writes all rows of its item.
-template <std::size_t Banks, class Job>
-struct WriteItem {
+// As WriteRow, for expand_rows and expanded_offsets: a thread writes all that its token leads to.
+template <std::size_t Banks, class Job, class Expand>
+struct WriteExpanded {
     Job job;
+    Expand expand;
     int banks;
     std::int64_t total;
     Status* status;
@@ -140,28 +141,36 @@ struct WriteItem {
             next.bank[k] = before.bank[k];
         job.write(i, i + 1, next);
         if (status == nullptr) return;
-        check_layouts(job.tokens, status, i, total);
+        check_layouts(expand.tokens, status, i, total);
+        if constexpr (requires { job.offset_count(); }) {
+            for (std::int64_t k = i; k < job.offset_count(); k += total)
+                report(status, job.check_offset(k));
+        }
         for (int b = 0; b < banks; ++b) {
-            const Offsets<std::int64_t>& items = job.items[b];
+            const Offsets<std::int64_t>& items = expand.items[b];
             for (std::int64_t k = i; k < items.count(); k += total)
                 report(status, check_offset(items, items.last(), k, b));
         }
-        if (i < total - 1) return;
-        for (int b = 0; b < banks; ++b) {
-            report(status, job.check_count(next, b));
-            report(status, job.check_last_row(next, b));
-        }
-        const std::int64_t length = job.place(total, next);
-        if (length != job.length) report(status, make_status(Kind::extent, 1, 0, length, job.length));
+        if (i == total - 1) report(status, job.check_all(next, banks));
     }
 };
 
+template <std::size_t Banks, CudaExec D, class Job, class Expand>
+void scan_expanded(const D& exec, const Job& job, const Expand& expand, const PlaceholderRules& rules,
+                   const char* operation) {
+    using Tokens = std::remove_cvref_t<decltype(expand.tokens)>;
+    scan_tokens(exec, job.total(), CountToken<Banks, Tokens>{expand.tokens},
+                WriteExpanded<Banks, Job, Expand>{job, expand, rules.banks(), job.total(), sink_of(exec)},
+                BankCounts<Banks>{}, operation);
+}
 template <std::size_t Banks, CudaExec D, class V, class M>
 void scan_rows_of(const D& exec, const ExpandJob<V, M>& job, const PlaceholderRules& rules, const Line<std::int64_t>&) {
-    using Tokens = std::remove_cvref_t<decltype(job.tokens)>;
-    scan_tokens(exec, job.total(), CountToken<Banks, Tokens>{job.tokens},
-                WriteItem<Banks, ExpandJob<V, M>>{job, rules.banks(), job.total(), sink_of(exec)}, BankCounts<Banks>{},
-                "seqpar::expand_rows");
+    scan_expanded<Banks>(exec, job, job, rules, "seqpar::expand_rows");
+}
+template <std::size_t Banks, CudaExec D, class V, class M, OffsetInteger Int, class T>
+void scan_rows_of(const D& exec, const ExpandedOffsetJob<V, M, Int, T>& job, const PlaceholderRules& rules,
+                  const Line<std::int64_t>&) {
+    scan_expanded<Banks>(exec, job, job.expand, rules, "seqpar::expanded_offsets");
 }
 
 template <std::size_t Banks, CudaExec D, class Job>

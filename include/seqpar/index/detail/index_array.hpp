@@ -121,6 +121,10 @@ Status check_apart(Out& out, Offsets<Int> cu_seqlens, int array = 0) {
                                                                    : Status{};
 }
 
+// Offsets that are read during the call where exec is a host's, and maybe later where it is not.
+template <class R, class D>
+concept OffsetsFor = BorrowedOffsets<R> ||(OffsetArray<R>&& HostExec<D>);
+
 // What can be checked of offsets before an operation under an exec: on a host all, else whether there are enough of them.
 template <class D, class Entries>
 Status check_for(const Entries& cu_seqlens, std::int64_t total, int array = 0) {
