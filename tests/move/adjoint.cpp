@@ -31,18 +31,20 @@ std::int64_t dot(const List& a, const List& b) {
 
 void require_equal(std::int64_t a, std::int64_t b) { REQUIRE(a == b); }
 
-constexpr std::int64_t width = 3;
+constexpr std::int64_t adjoint_width = 3;
 
-auto rows_of(List& values) { return tensor(values.data(), static_cast<std::int64_t>(values.size()) / width, width); }
+auto rows_of(List& values) {
+    return tensor(values.data(), static_cast<std::int64_t>(values.size()) / adjoint_width, adjoint_width);
+}
 
 template <Layout L>
 void check_adjoints(Random& random, const L& layout) {
-    List x = random_values(random, layout.source_size() * width);
+    List x = random_values(random, layout.source_size() * adjoint_width);
     List sum(x.size(), 0);  // A' y of all ranks
     std::int64_t over_ranks = 0;
     std::vector<List> y;
     for (int rank = 0; rank < layout.ranks(); ++rank) {
-        y.push_back(random_values(random, layout.slots(rank) * width));
+        y.push_back(random_values(random, layout.slots(rank) * adjoint_width));
         List shard_of_x(y.back().size());
         if constexpr (is_padded<L>) {
             shard(test::main_exec, layout, rank, rows_of(x), axis<0>, rows_of(shard_of_x), 0);

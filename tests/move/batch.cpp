@@ -21,10 +21,10 @@ using test::List;
 
 namespace {
 
-const List cu{0, 16, 24};
-const List real{0, 13, 20};
-const auto cp = padded(packed(ZigZag{}, cu, 24, 2), real, cu, 20);
-const auto tp_sp = nested(cp, Contiguous{}, 2);
+const List batch_cu{0, 16, 24};
+const List batch_real{0, 13, 20};
+const auto batch_cp = padded(packed(ZigZag{}, batch_cu, 24, 2), batch_real, batch_cu, 20);
+const auto batch_tp_sp = nested(batch_cp, Contiguous{}, 2);
 
 template <class T>
 std::vector<T> expected_shard(const auto& layout, int rank, const std::vector<T>& x, T fill) {
@@ -50,24 +50,24 @@ TEST_CASE("a batch of fields gives what one shard a field gives: axes, types and
         std::vector<std::int32_t> local_positions(18);
         std::vector<float> local_mask(6);
         std::vector<bf16> local_hidden(24);
-        shard_batch(test::main_exec, tp_sp, rank, field(ids, axis<0>, local_ids).fill(151643),
+        shard_batch(test::main_exec, batch_tp_sp, rank, field(ids, axis<0>, local_ids).fill(151643),
                     field(tensor(position_ids.data(), 3, 20), axis<1>, tensor(local_positions.data(), 3, 6)).fill(-1),
                     field(loss_mask, axis<-1>, local_mask).fill(0),
                     field(tensor(hidden.data(), 20, 4), axis<0>, tensor(local_hidden.data(), 6, 4)).fill(0));
-        CHECK((local_ids == expected_shard<std::int64_t>(tp_sp, rank, ids, 151643)));
-        CHECK((local_mask == expected_shard<float>(tp_sp, rank, loss_mask, 0)));
+        CHECK((local_ids == expected_shard<std::int64_t>(batch_tp_sp, rank, ids, 151643)));
+        CHECK((local_mask == expected_shard<float>(batch_tp_sp, rank, loss_mask, 0)));
         for (std::size_t k = 0; k < 3; ++k) {
             const std::vector<std::int32_t> in(position_ids.begin() + static_cast<int>(k) * 20,
                                                position_ids.begin() + static_cast<int>(k + 1) * 20);
             const std::vector<std::int32_t> got(local_positions.begin() + static_cast<int>(k) * 6,
                                                 local_positions.begin() + static_cast<int>(k + 1) * 6);
-            CHECK((got == expected_shard<std::int32_t>(tp_sp, rank, in, -1)));
+            CHECK((got == expected_shard<std::int32_t>(batch_tp_sp, rank, in, -1)));
         }
         std::vector<bf16> alone(24);
-        shard(test::main_exec, tp_sp, rank, tensor(hidden.data(), 20, 4), axis<0>, tensor(alone.data(), 6, 4), 0);
+        shard(test::main_exec, batch_tp_sp, rank, tensor(hidden.data(), 20, 4), axis<0>, tensor(alone.data(), 6, 4), 0);
         CHECK((alone == local_hidden));
         for (std::int64_t slot = 0; slot < 6; ++slot) {
-            const std::int64_t source = tp_sp.source(tp_sp.position(rank, slot));
+            const std::int64_t source = batch_tp_sp.source(batch_tp_sp.position(rank, slot));
             CHECK((local_hidden[static_cast<std::size_t>(4 * slot + 1)] ==
                    (source < 0 ? bf16(0) : bf16(4 * source + 1))));
         }
@@ -80,12 +80,13 @@ TEST_CASE("a field with a layout of its own is split by that: labels are not spl
     for (int rank = 0; rank < 4; ++rank) {
         List local_ids(6);
         List local_labels(12);
-        shard_batch(test::main_exec, tp_sp, rank, field(ids, axis<0>, local_ids).fill(0),
-                    field(labels, axis<0>, local_labels).with(tp_sp.outer(), rank / 2).fill(-100));
-        CHECK((local_ids == expected_shard<std::int64_t>(tp_sp, rank, ids, 0)));
-        CHECK((local_labels == expected_shard<std::int64_t>(cp, rank / 2, labels, -100)));
+        shard_batch(test::main_exec, batch_tp_sp, rank, field(ids, axis<0>, local_ids).fill(0),
+                    field(labels, axis<0>, local_labels).with(batch_tp_sp.outer(), rank / 2).fill(-100));
+        CHECK((local_ids == expected_shard<std::int64_t>(batch_tp_sp, rank, ids, 0)));
+        CHECK((local_labels == expected_shard<std::int64_t>(batch_cp, rank / 2, labels, -100)));
         List other_way(12);
-        shard_batch(test::main_exec, tp_sp, rank, field(labels, axis<0>, other_way).fill(-100).with(cp, rank / 2));
+        shard_batch(test::main_exec, batch_tp_sp, rank,
+                    field(labels, axis<0>, other_way).fill(-100).with(batch_cp, rank / 2));
         CHECK(other_way == local_labels);
     }
 }
