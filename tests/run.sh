@@ -28,6 +28,8 @@ cd "$(dirname "$0")/.."
 cmake/setup.sh "${needs[@]}"
 export CMAKE_BUILD_PARALLEL_LEVEL=${CMAKE_BUILD_PARALLEL_LEVEL:-$(nproc)}
 export CTEST_PARALLEL_LEVEL=${CTEST_PARALLEL_LEVEL:-$(nproc)}
+# What a launcher runs is compiled as PTX; this preset is there to compile for every architecture.
+if [ "$preset" = cuda-all ]; then unset SEQPAR_TEST_LAUNCHER SEQPAR_NCCL_TEST_LAUNCHER; fi
 cmake --preset "$preset" ${SEQPAR_TEST_LAUNCHER:+"-DSEQPAR_TEST_LAUNCHER=$SEQPAR_TEST_LAUNCHER"} \
   ${SEQPAR_NCCL_TEST_LAUNCHER:+"-DSEQPAR_NCCL_TEST_LAUNCHER=$SEQPAR_NCCL_TEST_LAUNCHER"}
 cmake --build --preset "$preset"

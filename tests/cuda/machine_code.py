@@ -24,12 +24,9 @@ ALLOWED = [
      "an f32 is rounded to bf16 in nine instructions, since a device's own would lose the payload of a NaN; memory is slower"),
     (r"^gather_kernel<4, rows, Backward<bf16, bf16, float, .*, Add>", None, 15, 0,
      "four bf16 for each 16 bytes are widened and added one by one"),
-    # Found by this test and still to go: what does not fit the bound on registers lies in local memory.
-    (r"^gather_kernel<8, rows, AddRows<f16, f16, 1, 2>", None, None, 40, "two levels, two chunks of three loads each"),
-    (r"^gather_kernel<8, rows, Backward<bf16, bf16, bf16, 1, 2, Add>", None, None, 8, "outside of the loops"),
-    (r"^gather_kernel<4, rows, Backward<float, float, float, 1, 1, Add>", None, None, 16, "outside of the loops"),
-    (r"^move_kernel<to_shard, MoveGroup<Padded<", None, None, 8, "for each row, outside of the loops that move it"),
-    (r"^cub DeviceScanKernel over CountKept", None, None, 624, "the mask's strides are indexed by a variable"),
+    (r"^gather_kernel<.*Backward<.*, [2-9], Add>", 54, None, 0, "and what is there, to be added to"),
+    (r"^gather_kernel<.*(Backward<.*, 1, Add>|AddRows<.*, [2-9]>)", 48, None, 0, "the loads of two chunks and what they are added to"),
+    (r"^move_kernel<to_shard, MoveGroup<Padded<", 48, None, 0, "real and padded offsets, and the fill"),
 ]
 DIVISION = re.compile(r"^(CALL|MUFU\.RCP|I2F)")
 

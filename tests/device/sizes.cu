@@ -110,3 +110,54 @@ TEST_CASE("a grid of fewer blocks than tiles moves all of them") {
     test::must(cudaDeviceSynchronize());
     CHECK((out.get() == counted_from<std::int64_t>(10000, 5000)));
 }
+
+namespace {
+
+// Where kernels of gathers and sums find things, as a kernel computes it.
+struct Found {
+    std::int64_t sample, token, vector;  // of a token of 2^33: its coordinates, and its vector's first element
+    std::int64_t row;                    // the first element of a bank row
+};
+
+template <class Rows>
+__global__ void find(const __grid_constant__ Rows rows,
+                     const __grid_constant__ detail::VectorArray<std::int32_t> vectors,
+                     const __grid_constant__ detail::BankList<std::int32_t, 1> bank, std::int64_t number,
+                     std::int64_t row, Found* found) {
+    const detail::TokenIndex index = detail::token_index(rows, number);
+    *found = {index.at[0], index.at[1], vectors.template vector_of<2>(index) - vectors.data,
+              detail::bank_vector(bank, 0, row) - bank.bank[0].data};
+}
+
+}  // namespace
+
+TEST_CASE("tokens, vectors and bank rows are found beyond 2^31 of them, and beyond 2^31 elements") {
+    constexpr std::int64_t samples = 3, length = huge / 2, width = 5120;
+    const std::int32_t text = -1;
+    const auto rows = detail::RowReader(tensor(&text, {samples, length}, {0, 0}));
+    detail::VectorArray<std::int32_t> vectors;
+    vectors.axes = 2;
+    vectors.width = width;
+    vectors.extents[0] = samples;
+    vectors.extents[1] = length;
+    vectors.strides[0] = length * width;
+    vectors.strides[1] = width;
+    detail::BankList<std::int32_t, 1> bank;
+    bank.bank[0] = vectors;
+    bank.bank[0].strides[0] = width;
+    const DeviceArray<Found> found(1);
+    for (const std::int64_t number : {std::int64_t{0}, length - 1, length, 2 * length + 7, samples * length - 1}) {
+        find<<<1, 1>>>(rows, vectors, bank, number, number, found.data());
+        test::must(cudaDeviceSynchronize());
+        const Found at = found.get()[0];
+        CHECK(at.sample == number / length);
+        CHECK(at.token == number % length);
+        CHECK(at.vector == number * width);
+        CHECK(at.row == number * width);
+    }
+    for (const std::int64_t vector_bytes : {std::int64_t{8}, std::int64_t{1} << 14, std::int64_t{3} << 31}) {
+        const detail::RowTiles tiles = detail::row_tiles(huge, vector_bytes, 8);
+        CHECK(tiles.parts * (std::int64_t{detail::accesses_a_thread} << tiles.lane_bits) * 8 >= vector_bytes);
+        CHECK(tiles.row_blocks * (detail::block_threads >> tiles.lane_bits) * tiles.rows_a_thread >= huge);
+    }
+}

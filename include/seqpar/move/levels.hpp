@@ -120,7 +120,7 @@ struct CompactJob {
         if (banks.data != nullptr) banks[number] = bank;
     }
     SEQPAR_HD void put_mask(const TokenIndex& index, bool kept) const {
-        if (mask.data != nullptr) *mask.vector(index) = static_cast<M>(kept);
+        if (mask.data != nullptr) *mask.template vector_of<decltype(tokens.rows)::axes>(index) = static_cast<M>(kept);
     }
 
     template <bool Write>
@@ -174,6 +174,15 @@ CompactJob<Tokens, M> compact_job(Tokens tokens, BankSet wanted, const VectorArr
                                   Line<std::int32_t> banks) {
     tokens.inner = decltype(tokens.rows)::axes - 1;
     return {tokens, wanted, mask, rows, banks};
+}
+
+template <class R>
+NoArray bank_view(const R&) {
+    return {};
+}
+template <class R, class B>
+auto bank_view(const BankedRows<R, B>& array) {
+    return array.banks;
 }
 
 // Its arrays as they came, to compare their shapes and memory; whether there is room is seen where exec runs.

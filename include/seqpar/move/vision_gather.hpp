@@ -112,14 +112,6 @@ template <class R, class B>
 auto row_view(const BankedRows<R, B>& array) {
     return array.rows;
 }
-template <class R>
-NoArray bank_view(const R&) {
-    return {};
-}
-template <class R, class B>
-auto bank_view(const BankedRows<R, B>& array) {
-    return array.banks;
-}
 // What is read as tokens, once it is known that it can be.
 template <class D = CheckOnly, class R>
 auto token_rows(const R& rows) {

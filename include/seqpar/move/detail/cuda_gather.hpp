@@ -316,12 +316,18 @@ SEQPAR_HD TokenIndex token_index(const Rows& rows, std::int64_t number) {
     return index;
 }
 
-// Blocks that a multiprocessor is to hold, which bounds registers: 40, and 48 for the many addresses of several levels' gradient.
+// Blocks that a multiprocessor is to hold, which bounds registers: 40, and more for the many addresses of several levels and for what is
+// added to.
 template <class Op>
 inline constexpr int resident_blocks = 6;
 template <class G, class E, class B, std::size_t N, std::size_t L, class Mode>
     requires(L > 1)
-inline constexpr int resident_blocks<Backward<G, E, B, N, L, Mode>> = 5;
+inline constexpr int resident_blocks<Backward<G, E, B, N, L, Mode>> = std::is_same_v<Mode, Add> ? 4 : 5;
+template <class G, class E, class B, std::size_t N>
+inline constexpr int resident_blocks<Backward<G, E, B, N, 1, Add>> = 5;
+template <class T, class B, std::size_t N, std::size_t L>
+    requires(L > 1)
+inline constexpr int resident_blocks<AddRows<T, B, N, L>> = 5;
 
 template <std::size_t E, class Tokens, class Op>
 __global__ void __launch_bounds__(block_threads, resident(resident_blocks<Op>))

@@ -175,8 +175,13 @@ __device__ void check_batch(const MoveBatch<To, Groups...>& batch, std::index_se
     (check_group(cuda::std::get<Int>(batch.groups), batch.status), ...);
 }
 
+// Blocks that a multiprocessor is to hold, which bounds registers: 40, and 48 where pad slots are filled.
 template <Direction To, class... Groups>
-__global__ void __launch_bounds__(block_threads, resident(6))
+inline constexpr int move_blocks = To == Direction::to_shard && (is_padded<typename Groups::layout_type> || ...) ? 5
+                                                                                                                 : 6;
+
+template <Direction To, class... Groups>
+__global__ void __launch_bounds__(block_threads, resident(move_blocks<To, Groups...>))
     move_kernel(const __grid_constant__ MoveBatch<To, Groups...> batch) {
     using Numbers = std::index_sequence_for<Groups...>;
     for (std::int64_t tile = blockIdx.x; tile < batch.blocks; tile += gridDim.x)
