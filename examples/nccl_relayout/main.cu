@@ -62,8 +62,13 @@ bool run(const sp::Nccl& comm, cudaStream_t stream) {
     const std::vector<std::int32_t> cu_seqlens{0, 16, 32};
     const auto zigzag = sp::packed(sp::ZigZag{}, cu_seqlens, length, comm.size());
     const auto contiguous = sp::Contiguous{}(length, comm.size());
-    const sp::ExchangePlan there = sp::relayout(zigzag, contiguous, rank);
-    const sp::ExchangePlan back = sp::relayout(contiguous, zigzag, rank);
+    // First what can be wrong on one rank alone, which sends nothing: it is an Error on all of them, and none waits for another.
+    sp::ExchangePlan there, back;
+    const sp::Status planned = sp::status_of([&] {
+        there = sp::relayout(zigzag, contiguous, rank);
+        back = sp::relayout(contiguous, zigzag, rank);
+    });
+    sp::throw_together(comm, planned, sp::Agreement().layout(zigzag).layout(contiguous), stream);
 
     const auto rows_of = [&](const auto& layout) {
         Rows rows;
@@ -93,7 +98,6 @@ bool run(const sp::Nccl& comm, cudaStream_t stream) {
         sp::exchange(with, comm, there, view(mine, before), sp::axis<0>, view(moved, expected));
         sp::exchange(with, comm, back, view(moved, expected), sp::axis<0>, view(returned, before));
     };
-    // First the checks, which send nothing: what is wrong on one rank is an Error on all of them, and none waits for another.
     sp::throw_together(comm, sp::status_of([&] { relayouts(sp::check_only); }), stream);
     relayouts(exec);
     comm.engine().wait(stream);  // throws if another process dies, instead of waiting for it

@@ -45,6 +45,11 @@ std::vector<std::string> texts(const sp::Mpi& comm, const std::string& mine) {
     return all;
 }
 
+// What every process throws alike.
+struct SaidByAll : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
 // Runs work(), which calls no collective. If it throws anywhere, every process throws the same: the worst Error of the library, or
 // else what the first process says that failed.
 template <class Work>
@@ -60,7 +65,7 @@ void together(const sp::Mpi& comm, const Work& work) {
     }
     sp::throw_together(comm, status);
     for (const std::string& said : texts(comm, failure)) {
-        if (!said.empty()) throw std::runtime_error(said);
+        if (!said.empty()) throw SaidByAll(said);
     }
 }
 
@@ -168,14 +173,14 @@ int main(int argc, char** argv) {
         const sp::Mpi comm(MPI_COMM_WORLD);
         run(comm, argc, argv);
         return 0;
-    } catch (const seqpar::CommunicationError& error) {
-        std::cerr.clear();  // known to this one alone
-        std::cerr << "split_batch_mpi: rank " << rank << ": " << error.what() << '\n';
-        MPI_Abort(MPI_COMM_WORLD, 2);
     } catch (const seqpar::Error& error) {
         std::cerr << "split_batch_mpi: the layout does not fit the batch: " << error.what() << '\n';
-    } catch (const std::exception& error) {
+    } catch (const SaidByAll& error) {
         std::cerr << "split_batch_mpi: " << error.what() << '\n';
+    } catch (const std::exception& error) {
+        std::cerr.clear();  // known to this one alone, for which the others would wait
+        std::cerr << "split_batch_mpi: rank " << rank << ": " << error.what() << '\n';
+        MPI_Abort(MPI_COMM_WORLD, 2);
     }
     return 2;
 }

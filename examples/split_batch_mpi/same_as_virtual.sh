@@ -20,5 +20,6 @@ code=0
 "$@" 3 "$processes" --input "$tiny" --out "$out/none" : -n 1 "$processes" --input nothing \
   --out "$out/none" 2>"$out/error.txt" || code=$?
 grep '^split_batch_mpi: ' "$out/error.txt"
-[ "$code" = 2 ] && [ "$(grep -c '^split_batch_mpi: ' "$out/error.txt")" = 1 ]
+[ "$code" = 2 ]
+[ "$(grep -c '^split_batch_mpi: ' "$out/error.txt")" = 1 ]
 [ -z "$(find "$out" -name '*none*')" ]

@@ -105,6 +105,17 @@ TEST_CASE("Add on every axis and type adds in order of rank, one rounding each")
     });
 }
 
+TEST_CASE("what is added comes in order of rank: any other order would leave another sum") {
+    on_ranks(4, [&](const auto& comm) {
+        // To the 0.5 of rank 2's row comes what each rank has, its own in its turn.
+        const auto gather = sp::plan_fetch(sp::Contiguous{}(4, 4), comm.rank(), [](int) { return List{2}; });
+        const float sent[] = {1e8f, 1, -1e8f, 0.25f};
+        std::vector<float> in(1, sent[comm.rank()]), out(1, 0.5f);
+        sp::exchange(thrust::seq, comm, reversed(gather), in, sp::axis<0>, out, sp::Add{});
+        CHECK(out[0] == (comm.rank() == 2 ? 0.25f : 0.5f));
+    });
+}
+
 TEST_CASE("owned rows forward and backward equal gathering the whole bank, levels by the same plan, for c = 2, 4, 8") {
     for (const int c : {1, 2, 4, 8})
         on_ranks(c, [](const auto& comm) { owned_rows_equal_the_gathered_bank(thrust::seq, comm); });
@@ -153,43 +164,47 @@ TEST_CASE("each sum of gradients is done once: twice or never is the Error that 
         std::vector<float> d_level(4, 1);
         std::vector<double> d_weights(3, 1);
         std::vector<double> d_whole{0, 1, 2, 3};
-        const sp::GradientState due(sp::BankState::invariant, 4, sp::GroupAxis::tp);
-        CHECK(text([&] { due.require_done(); }) ==
-              "sums of gradients are not those that are due: axis TP, expected sums 1, got 0");
-        CHECK(text([&] { (void)sp::sum_weights(thrust::seq, comm, due, d_weights); }) != "");
-        const sp::GradientState done = sp::sum_bank(thrust::seq, comm, due, d_bank, d_level);
+        const std::string wrong = "a sum of gradients is not the one that is due: axis ";
+        const auto kind = [](auto call) { return sp::status_of(call).kind(); };
+        sp::GradientState tp(sp::BankState::invariant, 4, sp::GroupAxis::tp);
+        CHECK(text([&] { tp.require_done(); }) == wrong + "TP, expected an all-reduce of the bank's, got none");
+        CHECK(text([&] { sp::sum_weights(thrust::seq, comm, tp, d_weights); }) ==
+              wrong + "TP, expected an all-reduce of the bank's, got a sum of the weights'");
+        sp::sum_bank(sp::check_only, comm, tp, d_bank, d_level);  // notes nothing
+        CHECK(kind([&] { sp::sum_bank(thrust::seq, comm, tp, d_bank, d_bank); }) == sp::Kind::overlap);
+        sp::sum_bank(thrust::seq, comm, tp, d_bank, d_level);
         CHECK(d_bank == std::vector<double>(6, 6));
         CHECK(d_level == std::vector<float>(4, 4));
-        done.require_done();
-        CHECK(text([&] { (void)sp::sum_bank(thrust::seq, comm, done, d_bank); }) ==
-              "sums of gradients are not those that are due: axis TP, expected sums 0, got 1");
+        tp.require_done();
+        CHECK(text([&] { sp::sum_bank(thrust::seq, comm, tp, d_bank); }) ==
+              wrong + "TP, expected none, got an all-reduce of the bank's");
         CHECK(d_bank[0] == 6);
 
-        const sp::GradientState replicated(sp::BankState::replicated, 4);
-        CHECK(text([&] { (void)sp::sum_bank(thrust::seq, comm, replicated, d_bank); }).find("axis CP") !=
-              std::string::npos);
-        const sp::GradientState summed = sp::sum_weights(thrust::seq, comm, replicated, d_weights);
+        sp::GradientState replicated(sp::BankState::replicated, 4);
+        CHECK(text([&] { sp::sum_bank(thrust::seq, comm, replicated, d_bank); }) ==
+              wrong + "CP, expected a sum of the weights', got an all-reduce of the bank's");
+        sp::sum_weights(thrust::seq, comm, replicated, d_weights);
         CHECK(d_weights == std::vector<double>(3, 4));
-        CHECK(summed.done());
-        CHECK(text([&] { (void)sp::sum_weights(thrust::seq, comm, summed, d_weights); }) != "");
-        CHECK(text([&] { sp::GradientState(sp::BankState::sharded, 4).require_done(); }).find("expected sums 2") !=
-              std::string::npos);
-        const auto kind = [](auto call) { return sp::status_of(call).kind(); };
-        CHECK(kind([&] {
-                  (void)sp::sum_bank(thrust::seq, comm, sp::GradientState(sp::BankState::invariant, 3), d_bank);
-              }) == sp::Kind::shard_count);
+        CHECK(replicated.done());
+        CHECK(text([&] { sp::sum_weights(thrust::seq, comm, replicated, d_weights); }) ==
+              wrong + "CP, expected none, got a sum of the weights'");
+        CHECK(text([&] { sp::GradientState(sp::BankState::sharded, 4).require_done(); }) ==
+              wrong + "CP, expected a reduce-scatter of the bank's, got none");
+        sp::GradientState of_three(sp::BankState::invariant, 3);
+        CHECK(kind([&] { sp::sum_bank(thrust::seq, comm, of_three, d_bank); }) == sp::Kind::shard_count);
         const sp::ExchangePlan plan = sp::plan_all_gather_v(List{0, 1, 2, 3, 4}, comm.rank());
         std::vector<double> d_own(1, 5);
         const auto sum_rows = [&](int ranks) {
-            (void)sp::sum_bank_rows(thrust::seq, comm, sp::GradientState(sp::BankState::sharded, ranks), plan,
-                                    sp::field(d_whole, sp::axis<0>, d_own));
+            sp::GradientState state(sp::BankState::sharded, ranks);
+            sp::sum_bank_rows(thrust::seq, comm, state, plan, sp::field(d_whole, sp::axis<0>, d_own));
         };
         CHECK(kind([&] { sum_rows(3); }) == sp::Kind::shard_count);
         CHECK(d_own[0] == 5);
         sum_rows(4);
         CHECK(d_own[0] == 5 + 4 * comm.rank());
         const auto gaps = sp::tensor(d_bank.data(), {3}, {2});
-        CHECK(kind([&] { (void)sp::sum_bank(thrust::seq, comm, due, gaps); }) == sp::Kind::extent);
+        sp::GradientState due(sp::BankState::invariant, 4);
+        CHECK(kind([&] { sp::sum_bank(thrust::seq, comm, due, gaps); }) == sp::Kind::extent);
     });
 }
 
@@ -206,6 +221,11 @@ TEST_CASE("what cannot be exchanged is refused before anything moves, alike wher
         CHECK(refused_as(plan, longer, out, sp::Store{}) == sp::Kind::axis_extent);
         CHECK(refused_as(plan, in, longer, sp::Store{}) == sp::Kind::axis_extent);
         CHECK(refused_as(plan, in, in, sp::Store{}) == sp::Kind::overlap);
+        const auto one = sp::field(in, sp::axis<0>, out), other = sp::field(longer, sp::axis<0>, out);
+        CHECK(refused([&](const auto& exec) { sp::exchange_batch(exec, comm, plan, one, one); }) ==
+              sp::make_status(sp::Kind::overlap, 1, 0, 0, 1));  // the second would take the place of the first
+        CHECK(refused([&](const auto& exec) { sp::exchange_batch(exec, comm, plan, one, other); }).kind() ==
+              sp::Kind::axis_extent);
         sp::ExchangePlan bad = plan;
         bad.send_rows[0] = 4;
         CHECK(refused_as(bad, in, out, sp::Store{}) == sp::Kind::row_range);

@@ -141,6 +141,13 @@ TEST_CASE("what a caller gets wrong is an Error in the call itself") {
     CHECK(kind([&] { comm.all_gather_v(g, memory, memory, counts, DataType::bytes, {}); }) == Kind::shard_count);
     CHECK(kind([&] { comm.all_reduce(g, memory, memory, 1, DataType::bytes, Reduction::max, {}); }) == Kind::element);
     g.close();  // nothing of it was kept
+    const VirtualRanks two(2);
+    const VirtualRank first = two.join(0);
+    auto h = first.group();
+    const std::int64_t good[] = {1, 1}, bad[] = {1, -1};
+    CHECK(kind([&] { first.all_gather_v(h, memory, memory, bad, DataType::bytes, {}); }) == Kind::length);
+    CHECK(kind([&] { first.all_to_all_v(h, memory, good, memory, bad, DataType::bytes, {}); }) == Kind::length);
+    h.close();  // nor half a verb of two ranks, for which this one would wait
 }
 
 TEST_CASE("numbers have a data type, all else is bytes") {

@@ -152,8 +152,8 @@ void owned_rows_equal_the_gathered_bank(const Exec& exec, const Comm& comm) {
     sp::VisionGather{}.backward(exec, matrix(text), local, sp::no_gradient, matrix(d_owned), sp::Store{});
     std::vector<double> d_mine(mine.size());
     std::vector<double> d_level(mine.size());
-    state = sp::sum_bank_rows(exec, comm, state, plan, sp::field(matrix(d_owned), sp::axis<0>, matrix(d_mine)),
-                              sp::field(matrix(d_owned), sp::axis<0>, matrix(d_level)));
+    sp::sum_bank_rows(exec, comm, state, plan, sp::field(matrix(d_owned), sp::axis<0>, matrix(d_mine)),
+                      sp::field(matrix(d_owned), sp::axis<0>, matrix(d_level)));
     const auto first = sum.begin() + job.cuts[static_cast<std::size_t>(rank)] * width;
     CHECK(d_mine == std::vector<double>(first, first + static_cast<std::ptrdiff_t>(mine.size())));
     CHECK(d_level == d_mine);

@@ -311,6 +311,10 @@ TEST_CASE("a plan that was tampered with is none") {
           }) == sp::Kind::extent);
     CHECK(kind([](auto& p) { p.repeats = {0, 1}; }) == sp::Kind::length);
     CHECK(kind([](auto& p) { p.repeats = range(0, 8); }) == sp::Kind::table);  // no row comes twice
+    CHECK(kind([](auto& p) { p.rows_out = -1; }) == sp::Kind::length);
+    sp::ExchangePlan far = good;  // nor has it a way back
+    far.send_rows[0] = std::int64_t{1} << 40;
+    CHECK(sp::status_of([&] { (void)reversed(far); }).kind() == sp::Kind::row_range);
 }
 
 TEST_CASE("repeats that are not those of the received rows are no plan's") {

@@ -142,3 +142,16 @@ TEST_CASE("a rank that does not come is an error on the others when the time is 
         group.close();
     }
 }
+
+TEST_CASE("ranks that waited too long for one that throws together get an error, and lose no memory to MPI") {
+    const Mpi comm(MPI_COMM_WORLD, std::chrono::milliseconds(100));
+    std::string text;
+    if (comm.rank() != 0) text = error_of([&] { throw_together(comm, {}); });
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (comm.rank() == 0) {  // too late: MPI writes into what the others gave it
+        CHECK(error_of([&] { throw_together(comm, {}); }) == "");
+    } else {
+        CHECK(text.find("waits for others for longer than 100 ms") != std::string::npos);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+}

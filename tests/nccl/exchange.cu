@@ -134,11 +134,10 @@ std::vector<std::vector<double>> results(const Exec& exec, const Comm& comm, Mem
         exchange_batch(exec, comm, plan, field(matrix(in, plan.rows_in), axis<0>, matrix(bank, plan.rows_out)),
                        field(matrix(level, plan.rows_in), axis<0>, matrix(of_level, plan.rows_out)));
         GradientState state(BankState::sharded, c);
-        state = sum_bank_rows(exec, comm, state, plan,
-                              field(matrix(bank, plan.rows_out), axis<0>, matrix(d_in, plan.rows_in)),
-                              field(matrix(of_level, plan.rows_out), axis<0>, matrix(d_level, plan.rows_in)));
+        sum_bank_rows(exec, comm, state, plan, field(matrix(bank, plan.rows_out), axis<0>, matrix(d_in, plan.rows_in)),
+                      field(matrix(of_level, plan.rows_out), axis<0>, matrix(d_level, plan.rows_in)));
         double* const d_weights = memory.put(values_of<double>(rank, 2));
-        state = sum_weights(exec, comm, state, matrix(d_weights, 2));
+        sum_weights(exec, comm, state, matrix(d_weights, 2));
         CHECK(state.done());
         keep(memory.get(bank, size_of(plan.rows_out)));
         keep(memory.get(of_level, size_of(plan.rows_out)));

@@ -264,12 +264,12 @@ public:
             OfLevels &d = d_known[b], &d_weights = d_w.encoder[b], own;
             for (const auto& [group, state] : {std::pair{&ranks_.tp, &tp}, {&ranks_.cp, &cp}}) {
                 if (state->bank_sum() == sp::BankSum::all_reduce)
-                    *state = sp::sum_bank(thrust::seq, *group, *state, tensor(d[0]), tensor(d[1]), tensor(d[2]));
+                    sp::sum_bank(thrust::seq, *group, *state, tensor(d[0]), tensor(d[1]), tensor(d[2]));
             }
             if (cp.bank_sum() == sp::BankSum::reduce_scatter) {
                 own.fill(Matrix::Zero(shard_.encoded(b), width));
-                cp = sp::sum_bank_rows(thrust::seq, ranks_.cp, cp, shard_.plan[b], rows_of(d[0], own[0]),
-                                       rows_of(d[1], own[1]), rows_of(d[2], own[2]));
+                sp::sum_bank_rows(thrust::seq, ranks_.cp, cp, shard_.plan[b], rows_of(d[0], own[0]),
+                                  rows_of(d[1], own[1]), rows_of(d[2], own[2]));
             } else {
                 own = d;
             }
@@ -282,8 +282,8 @@ public:
             }
             for (const auto& [group, state] : {std::pair{&ranks_.tp, &tp}, {&ranks_.cp, &cp}}) {
                 if (state->weights_sum())
-                    *state = sp::sum_weights(thrust::seq, *group, *state, tensor(d_weights[0]), tensor(d_weights[1]),
-                                             tensor(d_weights[2]));
+                    sp::sum_weights(thrust::seq, *group, *state, tensor(d_weights[0]), tensor(d_weights[1]),
+                                    tensor(d_weights[2]));
                 if (!state->done()) throw std::logic_error("a sum is left");
             }
         }

@@ -72,7 +72,7 @@ private:
         add(Kind::agreement, static_cast<std::int64_t>(data_type_of<Element>), 3);
         add(Kind::axes, array.axes);
         add(Kind::agreement, axis, 4);
-        for (int i = 0; i < array.axes; ++i) {
+        for (int i = 0; i < array.axes && i < ArrayRef::max_axes; ++i) {
             if (i != axis) add(Kind::extent, array.extents[i], i);
         }
         ++given_;

@@ -105,21 +105,36 @@ struct NoStream {};
 // - A communicator that cannot reduce host memory has also max_of_host(std::span<std::int64_t>, Stream), a collective that
 //   replaces each value by its maximum over ranks and waits for it; throw_together (errors.hpp) calls it.
 template <class C>
-concept Communicator =
-    requires(const C& c, typename C::Group& group, typename C::Stream stream, const void* from, void* to,
-             std::int64_t count, std::span<const std::int64_t> counts, DataType type, Reduction reduction, int peer) {
-        { c.rank() } -> std::same_as<int>;
-        { c.size() } -> std::same_as<int>;
-        { c.group() } -> std::same_as<typename C::Group>;
+concept Communicator = requires(const C& c, typename C::Group& group, typename C::Stream stream, const void* from,
+                                void* to, std::int64_t count, std::span<const std::int64_t> counts, DataType type,
+                                Reduction reduction, int peer) {
+    { c.rank() } -> std::same_as<int>;
+    { c.size() } -> std::same_as<int>;
+    { c.group() } -> std::same_as<typename C::Group>;
+    group.close();
+    c.send(group, from, count, type, peer, stream);
+    c.recv(group, to, count, type, peer, stream);
+    c.all_gather(group, from, to, count, type, stream);
+    c.all_gather_v(group, from, to, counts, type, stream);
+    c.reduce_scatter(group, from, to, count, type, reduction, stream);
+    c.reduce_scatter_v(group, from, to, counts, type, reduction, stream);
+    c.all_to_all_v(group, from, counts, to, counts, type, stream);
+    c.all_reduce(group, from, to, count, type, reduction, stream);
+};
+
+namespace detail {
+
+// group.close(); where that fails and the engine may still write into what its verbs were given, `buffer` stays for ever.
+template <Communicator C, class Buffer>
+void close_or_keep(typename C::Group& group, Buffer& buffer) {
+    try {
         group.close();
-        c.send(group, from, count, type, peer, stream);
-        c.recv(group, to, count, type, peer, stream);
-        c.all_gather(group, from, to, count, type, stream);
-        c.all_gather_v(group, from, to, counts, type, stream);
-        c.reduce_scatter(group, from, to, count, type, reduction, stream);
-        c.reduce_scatter_v(group, from, to, counts, type, reduction, stream);
-        c.all_to_all_v(group, from, counts, to, counts, type, stream);
-        c.all_reduce(group, from, to, count, type, reduction, stream);
-    };
+    } catch (const CommunicationError&) {
+        if constexpr (requires { requires C::keeps_buffers; }) static_cast<void>(buffer.release());
+        throw;
+    }
+}
+
+}  // namespace detail
 
 }  // namespace seqpar

@@ -4,7 +4,9 @@
 #include <seqpar/exchange/agreement.hpp>
 #include <seqpar/exchange/communicator.hpp>
 
+#include <algorithm>
 #include <limits>
+#include <memory>
 
 namespace seqpar {
 
@@ -16,10 +18,13 @@ void max_over_ranks(const C& comm, std::span<std::int64_t> values, typename C::S
     if constexpr (requires { comm.max_of_host(values, stream); }) {
         comm.max_of_host(values, stream);
     } else {
+        std::unique_ptr<std::int64_t[]> buffer(new std::int64_t[values.size()]);
+        std::copy(values.begin(), values.end(), buffer.get());
         auto group = comm.group();
-        comm.all_reduce(group, values.data(), values.data(), static_cast<std::int64_t>(values.size()), DataType::int64,
+        comm.all_reduce(group, buffer.get(), buffer.get(), static_cast<std::int64_t>(values.size()), DataType::int64,
                         Reduction::max, stream);
-        group.close();
+        close_or_keep<C>(group, buffer);
+        std::copy_n(buffer.get(), values.size(), values.begin());
     }
 }
 

@@ -151,22 +151,35 @@ Stream exchange_stream(Dispatch, const D&, std::type_identity<Stream>) {
     return {};
 }
 
-template <class Mode, class Element, class D, Communicator C>
-void run_exchange(const D& exec, const C& comm, const ExchangePlan& plan, const ArrayRef& in, const ArrayRef& out,
-                  int k) {
-    const ArrayRef no_rows = buffer_like(in, k, nullptr, 0);
-    const std::int64_t row_elements = no_rows.strides[k];
-    const std::int64_t row_bytes = row_elements * in.element_bytes;
+// The bytes of a row of an array along axis k.
+inline std::int64_t row_bytes_of(const ArrayRef& array, int k) {
+    return buffer_like(array, k, nullptr, 0).strides[k] * array.element_bytes;
+}
+
+// What the fields of an exchange share: the plan's rows where exec can read them, and a buffer for one field after the other.
+template <class Memory>
+struct ExchangeBuffers {
+    std::unique_ptr<Memory> memory;
+    Offsets<std::int64_t> send, receive, repeats;
+
+    ExchangeBuffers(std::unique_ptr<Memory> taken, const ExchangePlan& plan)
+        : memory(std::move(taken)),
+          send(memory->rows(plan.send_rows)),
+          receive(memory->rows(plan.receive_rows)),
+          repeats(memory->rows(plan.repeats)) {}
+};
+
+template <class Mode, class Element, class D, Communicator C, class Memory>
+void run_exchange(const D& exec, const C& comm, const ExchangePlan& plan, ExchangeBuffers<Memory>& buffers,
+                  const ArrayRef& in, const ArrayRef& out, int k) {
+    const std::int64_t row_bytes = row_bytes_of(in, k);
     const auto sends = static_cast<std::int64_t>(plan.send_rows.size());
     const auto receives = static_cast<std::int64_t>(plan.receive_rows.size());
     // In the buffer: what goes to other ranks, what stays, what comes from other ranks.
     const std::int64_t sent = sends - plan.stays();
-    const std::int64_t bytes = (sends + receives) * row_bytes;
-    using Memory = decltype(exchange_memory(Dispatch{}, exec, plan, bytes));
-    std::unique_ptr<Memory> memory(new Memory(exchange_memory(Dispatch{}, exec, plan, bytes)));
-    std::byte* const buffer = memory->data();
+    std::byte* const buffer = buffers.memory->data();
 
-    const PlanRows from(memory->rows(plan.send_rows), plan.rows_in, plan.send_splits, plan.rank, false);
+    const PlanRows from(buffers.send, plan.rows_in, plan.send_splits, plan.rank, false);
     shard(exec, from, 0, in, RuntimeAxis{k}, buffer_like(in, k, buffer, sends));
 
     constexpr DataType type = data_type_of<Element>;
@@ -181,24 +194,17 @@ void run_exchange(const D& exec, const C& comm, const ExchangePlan& plan, const 
     const auto stream = exchange_stream(Dispatch{}, exec, std::type_identity<typename C::Stream>{});
     auto group = comm.group();
     comm.all_to_all_v(group, buffer, send_counts, buffer + sends * row_bytes, receive_counts, type, stream);
-    try {
-        group.close();
-    } catch (const CommunicationError&) {
-        if constexpr (requires { requires C::keeps_buffers; }) (void)memory.release();
-        throw;
-    }
+    close_or_keep<C>(group, buffers.memory);
 
-    const Offsets<std::int64_t> rows = memory->rows(plan.receive_rows);
-    const PlanRows to(rows, plan.rows_out, plan.receive_splits, plan.rank, true);
+    const PlanRows to(buffers.receive, plan.rows_out, plan.receive_splits, plan.rank, true);
     const ArrayRef received = buffer_like(in, k, buffer + sent * row_bytes, receives);
     if constexpr (std::is_same_v<Mode, Store>) {
         shard_adjoint(exec, to, 0, received, RuntimeAxis{k}, out);
     } else {
-        const Offsets<std::int64_t> order = memory->rows(plan.repeats);
-        run_index_work(
-            Dispatch{}, exec,
-            AddReceived<Element>{slot_copy(out, received, k), to, rows.data(),
-                                 order.count() == 0 ? nullptr : order.data(), receives, receives * row_elements});
+        run_index_work(Dispatch{}, exec,
+                       AddReceived<Element>{slot_copy(out, received, k), to, buffers.receive.data(),
+                                            buffers.repeats.count() == 0 ? nullptr : buffers.repeats.data(), receives,
+                                            receives * (row_bytes / static_cast<std::int64_t>(sizeof(Element)))});
     }
 }
 
@@ -231,15 +237,26 @@ void exchange_fields(const D& exec, const C& comm, const ExchangePlan& plan,
     throw_if_bad(check_plan<Mode>(comm, plan));
     int array = 0;
     (throw_if_bad(check_field(plan, fields, array++)), ...);
-    if constexpr (!std::is_same_v<D, CheckOnly>)
+    if constexpr (sizeof...(fields) > 1)
+        throw_if_bad(check_fields_apart<sizeof...(fields)>({fields.in...}, {fields.out...}));
+    if constexpr (!std::is_same_v<D, CheckOnly> && sizeof...(fields) > 0) {
+        // All memory is taken and the plan is copied before the first message: then nothing fails on one rank alone, and no copy
+        // waits for others.
+        const auto rows = static_cast<std::int64_t>(plan.send_rows.size() + plan.receive_rows.size());
+        const std::int64_t widest = (std::max)({row_bytes_of(fields.in, axis_index(fields.axis, fields.in.axes))...});
+        using Memory = decltype(exchange_memory(Dispatch{}, exec, plan, rows * widest));
+        std::unique_ptr<Memory> memory(new Memory(exchange_memory(Dispatch{}, exec, plan, rows * widest)));
+        ExchangeBuffers<Memory> buffers(std::move(memory), plan);
         (run_exchange<Mode, typename Field<In, Out, BatchLayout, void>::element>(
-             exec, comm, plan, fields.in, fields.out, axis_index(fields.axis, fields.in.axes)),
+             exec, comm, plan, buffers, fields.in, fields.out, axis_index(fields.axis, fields.in.axes)),
          ...);
+    }
 }
 
 }  // namespace detail
 
-// The bytes that an exchange of rows of `row_bytes` bytes takes, buffers and (on a device) the plan's rows: an upper bound.
+// The bytes that an exchange takes whose widest field has rows of `row_bytes` bytes, buffers and (on a device) the plan's rows: an
+// upper bound.
 [[nodiscard]] inline std::int64_t exchange_scratch_bytes(const ExchangePlan& plan, std::int64_t row_bytes) {
     const auto rows = static_cast<std::int64_t>(plan.send_rows.size() + plan.receive_rows.size());
     return rows * (row_bytes + 16) + std::int64_t{5} * 256;
@@ -251,7 +268,8 @@ void exchange_fields(const D& exec, const C& comm, const ExchangePlan& plan,
 // reversed(plan), which where a row went to many has to be an Add. Shapes: in […, rows_in, …], out […, rows_out, …], else
 // alike; strided tensors of one element type, of any strides, or run-time tensors (Store alone). Errors, before anything is
 // written, on the ranks where they are (throw_together): a communicator of other ranks than the plan's, an illegal plan, a Store of
-// rows that come twice, shapes, overlap. Other ranks' failures: CommunicationError.
+// rows that come twice, shapes, overlap, also of fields; and too little scratch, which check_only does not see. Other ranks' failures:
+// CommunicationError.
 // Synchronises: as the communicator does; a device whose communicator moves host memory, once. Allocates: exchange_scratch_bytes,
 // on a device through exec's allocator. Launches: two, and on a device two or three copies of the plan's rows, which the plan has
 // to keep until they are made (in a graph, as long as the graph). Reads offsets on: none.

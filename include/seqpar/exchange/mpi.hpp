@@ -4,6 +4,7 @@
 #include <seqpar/exchange/detail/steps.hpp>
 
 #include <chrono>
+#include <cstring>
 #include <string>
 #include <thread>
 
@@ -20,7 +21,8 @@ public:
     static constexpr bool native_equal = false;
     static constexpr bool keeps_buffers = true;
 
-    explicit MpiEngine(MPI_Comm comm, std::chrono::milliseconds time_limit = std::chrono::minutes(10), int longest = 1 << 30)
+    explicit MpiEngine(MPI_Comm comm, std::chrono::milliseconds time_limit = std::chrono::minutes(10),
+                       int longest = 1 << 30)
         : time_limit_(time_limit), longest_(longest) {
         require_mpi(MPI_Comm_dup(comm, &comm_), "MPI_Comm_dup");
         require_mpi(MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
@@ -114,7 +116,10 @@ private:
                 code = MPI_Ireduce(from, to, count, type, op_of(step), step.peer, comm_, request);
                 break;
             default:
-                code = MPI_Iallreduce(from == to ? MPI_IN_PLACE : from, to, count, type, op_of(step), comm_, request);
+                // In place on all ranks alike, whatever they were given: MPI wants it on all or on none.
+                if (from != to && count > 0)
+                    std::memcpy(to, from, static_cast<std::size_t>(count * bytes_of(step.type)));
+                code = MPI_Iallreduce(MPI_IN_PLACE, to, count, type, op_of(step), comm_, request);
         }
         require_mpi(code, step.verb);
         pending.steps.push_back(&step);

@@ -42,7 +42,7 @@ public:
         require_working();
         ncclResult_t result = ncclGroupStart();
         if (result == ncclSuccess) {
-            for (std::size_t i = 0; i < steps.size() && result == ncclSuccess; ++i)
+            for (std::size_t i = 0; i < steps.size() && (result == ncclSuccess || result == ncclInProgress); ++i)
                 result = issue(steps[i]);
             const ncclResult_t end = ncclGroupEnd();  // also after a failure: groups are balanced
             if (result == ncclSuccess || result == ncclInProgress) result = end;
@@ -149,7 +149,8 @@ private:
 
 // Nccl(comm, time_limit): on an ncclComm_t that the caller made, owns and destroys later; its device is current where one is made
 // or used. Buffers are device memory, of any allocator: nothing is registered. close() issues one NCCL group, which runs in the
-// streams of its verbs and can be captured; inside a group of the caller's own (ncclGroupStart) it runs when that ends.
+// streams of its verbs and can be captured; inside a group of the caller's own (ncclGroupStart) it runs when
+// that ends: bare verbs may stand there, but no exchange, sum or throw_together, which use what they receive.
 // What fails, a call of CUDA's too (at once, or seen by ncclCommGetAsyncError before the next group or in engine().wait(stream)), or
 // takes longer than time_limit where the host waits, aborts the communicator, so that no rank hangs, and throws CommunicationError;
 // engine().aborted() tells, and where the constructor throws it is aborted as well. Where peers may never come, give a communicator that does not block (ncclConfig_t::blocking = 0): only then can close()

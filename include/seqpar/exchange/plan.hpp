@@ -129,6 +129,9 @@ inline std::string row_text(const std::int64_t* rows, std::int64_t count) {
         return make_status(Kind::rank, 0, 0, plan.ranks() - std::int64_t{1}, plan.rank);
     if (plan.receive_splits.size() != plan.send_splits.size())
         return make_status(Kind::extent, 1, 0, plan.ranks(), static_cast<std::int64_t>(plan.receive_splits.size()));
+    for (const std::int64_t rows : {plan.rows_in, plan.rows_out}) {
+        if (rows < 0) return make_status(Kind::length, plan.rows_in < 0 ? 0 : 1, 0, 0, rows);
+    }
     const Status status = worse(detail::check_part(plan.send_rows, plan.send_splits, plan.rows_in, 0),
                                 detail::check_part(plan.receive_rows, plan.receive_splits, plan.rows_out, 1));
     if (!status.ok()) return status;
@@ -139,6 +142,7 @@ inline std::string row_text(const std::int64_t* rows, std::int64_t count) {
 
 // The way back, which is the adjoint where it adds: sum over ranks of <exchange(x), y> = <x, exchange(reversed, y)>.
 [[nodiscard]] inline ExchangePlan reversed(ExchangePlan plan) {
+    throw_if_bad(check(plan));
     std::swap(plan.rows_in, plan.rows_out);
     std::swap(plan.send_rows, plan.receive_rows);
     std::swap(plan.send_splits, plan.receive_splits);

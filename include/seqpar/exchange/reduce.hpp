@@ -27,6 +27,9 @@ void sum_in_place(const D& exec, const C& comm, const GradientState& state, X&..
                 throw_if_bad(make_status(Kind::extent, number, 0, elements, array.strides[i], i));
             elements *= array.extents[i];
         }
+        for (int before = 0; before < number; ++before) {
+            if (shares_memory(arrays[before], array)) throw_if_bad(make_status(Kind::overlap, number, 0, 0, 1));
+        }
         ++number;
     }
     if constexpr (!std::is_same_v<D, CheckOnly>) {
@@ -42,16 +45,15 @@ void sum_in_place(const D& exec, const C& comm, const GradientState& state, X&..
 
 }  // namespace detail
 
-// Sums the gradient of a bank that is one value on all ranks, in place, and returns the state that follows; of several levels in one
-// group of calls. A collective. Errors, before anything is sent: not due (an Error that names the axis), another group, a tensor
-// that is not contiguous. Synchronises: as the communicator does. Allocates: never. Launches: those of the communicator.
+// Sums the gradient of a bank that is one value on all ranks, in place, and notes it in `state`; of several levels in one group of
+// calls. A collective. Errors, before anything is sent: not due, as a second time (an Error that names the axis), another group, a
+// tensor that is not contiguous or given twice. Synchronises: as the communicator does. Allocates: never. Launches: those of the communicator.
 template <class D, Communicator C, WritableTensor... X>
     requires(sizeof...(X) >= 1)
-[[nodiscard]] GradientState sum_bank(const detail::ExecBase<D>& exec, const C& comm, const GradientState& state,
-                                     X&&... d_banks) {
+void sum_bank(const detail::ExecBase<D>& exec, const C& comm, GradientState& state, X&&... d_banks) {
     const GradientState next = state.after_bank_sum(BankSum::all_reduce);
     detail::sum_in_place(thrust::detail::derived_cast(exec), comm, state, d_banks...);
-    return next;
+    if constexpr (!std::is_same_v<D, detail::CheckOnly>) state = next;
 }
 
 // Brings the gradients of the rows that this rank's tokens refer to back to the ranks that encoded them, where they are added to what
@@ -60,23 +62,22 @@ template <class D, Communicator C, WritableTensor... X>
 // another group than the state's. In a graph use exchange() and a reversed plan that stays as long; this one's goes at the end.
 template <class D, Communicator C, class... Fields>
     requires(sizeof...(Fields) >= 1)
-[[nodiscard]] GradientState sum_bank_rows(const detail::ExecBase<D>& exec, const C& comm, const GradientState& state,
-                                          const ExchangePlan& plan, const Fields&... fields) {
+void sum_bank_rows(const detail::ExecBase<D>& exec, const C& comm, GradientState& state, const ExchangePlan& plan,
+                   const Fields&... fields) {
     const GradientState next = state.after_bank_sum(BankSum::reduce_scatter);
     detail::require_group(comm, state);
     detail::exchange_fields<Add>(thrust::detail::derived_cast(exec), comm, reversed(plan), fields...);
-    return next;
+    if constexpr (!std::is_same_v<D, detail::CheckOnly>) state = next;
 }
 
 // Sums the gradients of the encoder's weights over the group, in place, in one group of calls. Errors and contract line: as sum_bank;
 // not due too while the bank's sum is.
 template <class D, Communicator C, WritableTensor... X>
     requires(sizeof...(X) >= 1)
-[[nodiscard]] GradientState sum_weights(const detail::ExecBase<D>& exec, const C& comm, const GradientState& state,
-                                        X&&... d_weights) {
+void sum_weights(const detail::ExecBase<D>& exec, const C& comm, GradientState& state, X&&... d_weights) {
     const GradientState next = state.after_weights_sum();
     detail::sum_in_place(thrust::detail::derived_cast(exec), comm, state, d_weights...);
-    return next;
+    if constexpr (!std::is_same_v<D, detail::CheckOnly>) state = next;
 }
 
 }  // namespace seqpar

@@ -169,7 +169,7 @@ constexpr KindText kind_text(Kind kind) {
         case Kind::agreement:
             return {"agreement", "ranks of one group were given unlike things", "?array", nullptr, "number", ""};
         case Kind::reduction:
-            return {"reduction", "sums of gradients are not those that are due", nullptr, nullptr, nullptr, "sums "};
+            return {"reduction", "a sum of gradients is not the one that is due", nullptr, nullptr, nullptr, ""};
     }
     return {"unknown", "unknown kind of status", "array", "index", "field", ""};
 }
@@ -177,6 +177,12 @@ constexpr KindText kind_text(Kind kind) {
 constexpr const char* axis_name(int axis) {
     constexpr const char* names[] = {"CP", "TP", "DP", "PP"};
     return axis < 0 || axis > 3 ? "?" : names[axis];
+}
+
+constexpr const char* sum_name(std::int64_t sum) {
+    constexpr const char* names[] = {"none", "an all-reduce of the bank's", "a reduce-scatter of the bank's",
+                                     "a sum of the weights'"};
+    return sum < 0 || sum > 3 ? "?" : names[sum];
 }
 
 inline void append_place(std::string& where, const char* word, std::int64_t value) {
@@ -195,8 +201,10 @@ inline void append_place(std::string& where, const char* word, std::int64_t valu
     const detail::KindText t = detail::kind_text(s.kind());
     std::string line = t.what;
     if (s.ok()) return line;
+    if (s.kind() == Kind::reduction)
+        return line + ": axis " + detail::axis_name(s.array()) + ", expected " + detail::sum_name(s.expected) +
+               ", got " + detail::sum_name(s.got);
     std::string where;
-    if (s.kind() == Kind::reduction) where = std::string("axis ") + detail::axis_name(s.array()) + ", ";
     detail::append_place(where, t.array, s.array());
     detail::append_place(where, t.index, s.index());
     detail::append_place(where, t.field, s.field);

@@ -47,18 +47,18 @@ public:
 
     // Error (reduction): a sum that is due was not done.
     SEQPAR_HD constexpr void require_done() const {
-        if (!done()) refuse((bank_due_ != BankSum::none) + weights_due_, 0);
+        if (!done()) refuse(0);
     }
 
     // The state after a sum at the bank, or of the weights. Errors (reduction): not due, or the bank's is.
     [[nodiscard]] SEQPAR_HD constexpr GradientState after_bank_sum(BankSum sum) const {
-        if (sum == BankSum::none || sum != bank_due_) refuse(bank_due_ == BankSum::none ? 0 : 1);
+        if (sum == BankSum::none || sum != bank_due_) refuse(static_cast<std::int64_t>(sum));
         GradientState next = *this;
         next.bank_due_ = BankSum::none;
         return next;
     }
     [[nodiscard]] SEQPAR_HD constexpr GradientState after_weights_sum() const {
-        if (!weights_due_ || bank_due_ != BankSum::none) refuse(0);
+        if (!weights_due_ || bank_due_ != BankSum::none) refuse(sum_of_weights);
         GradientState next = *this;
         next.weights_due_ = false;
         return next;
@@ -79,7 +79,12 @@ public:
     friend SEQPAR_HD constexpr bool operator==(const GradientState&, const GradientState&) = default;
 
 private:
-    SEQPAR_HD constexpr void refuse(std::int64_t due, std::int64_t got = 1) const {
+    static constexpr std::int64_t sum_of_weights = 3;  // in a Status, after those of BankSum
+
+    SEQPAR_HD constexpr void refuse(std::int64_t got) const {
+        const std::int64_t due = bank_due_ != BankSum::none ? static_cast<std::int64_t>(bank_due_)
+                                 : weights_due_             ? sum_of_weights
+                                                            : 0;
         throw_if_bad(make_status(Kind::reduction, static_cast<int>(axis_), 0, due, got));
     }
 

@@ -142,11 +142,10 @@ public:
                     Stream s) const {
         add(g, {StepKind::all_reduce, reduction, type, 0, from, to, count, "all_reduce", s});
     }
-    void max_of_host(std::span<std::int64_t> values, Stream s) const
-        requires requires(const Engine& engine) { engine.max_of_host(values, s); }
-    {
-        engine_.max_of_host(values, s);
+    void max_of_host(std::span<std::int64_t> values, Stream s) const requires requires(const Engine& engine) {
+        engine.max_of_host(values, s);
     }
+    { engine_.max_of_host(values, s); }
 
 private:
     void add(Group& g, const Step<Stream>& step) const {
@@ -163,6 +162,9 @@ private:
     void require_counts(Counts counts) const {
         if (counts.size() != static_cast<std::size_t>(size()))
             throw_if_bad(make_status(Kind::shard_count, 0, 0, size(), static_cast<std::int64_t>(counts.size())));
+        for (std::size_t r = 0; r < counts.size(); ++r) {  // before the first step of the verb is kept
+            if (counts[r] < 0) throw_if_bad(make_status(Kind::length, 0, static_cast<std::int64_t>(r), 0, counts[r]));
+        }
     }
 
     Engine engine_;
