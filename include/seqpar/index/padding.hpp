@@ -6,6 +6,7 @@
 #include <seqpar/index/detail/index_array.hpp>
 #include <seqpar/index/tail.hpp>
 #include <seqpar/layout/multiples.hpp>
+#include <seqpar/scratch.hpp>
 
 namespace seqpar {
 
