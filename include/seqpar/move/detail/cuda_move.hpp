@@ -46,25 +46,34 @@ DeviceMove<L> device_move(const SlotMove<L>& move) {
     return result;
 }
 
-// `count` accesses of a slot, `lanes` apart. Four loads are on their way before the first store: an unrolled loop keeps one.
+// `count` accesses of a slot, `lanes` apart. Four loads are on their way before the first store (an unrolled loop keeps one), and two
+// where a slot is not a warp's: four at any distance take more than 40 registers.
 template <class V>
 __device__ void copy_vectors(std::byte* to_bytes, const std::byte* from_bytes, int count, int lanes) {
     V* to = reinterpret_cast<V*>(to_bytes);
     const V* from = reinterpret_cast<const V*>(from_bytes);
+    constexpr int step = 1 << warp_bits;
+    if (lanes == step) {
 #pragma unroll 1
-    for (; count >= 4; count -= 4, to += 4 * lanes, from += 4 * lanes) {
-        const V a = from[0];
-        const V b = from[lanes];
-        const V c = from[2 * lanes];
-        const V d = from[3 * lanes];
-        to[0] = a;
-        to[lanes] = b;
-        to[2 * lanes] = c;
-        to[3 * lanes] = d;
+        for (; count >= 4; count -= 4, to += 4 * step, from += 4 * step) {
+            const V a = from[0];
+            const V b = from[step];
+            const V c = from[2 * step];
+            const V d = from[3 * step];
+            to[0] = a;
+            to[step] = b;
+            to[2 * step] = c;
+            to[3 * step] = d;
+        }
     }
 #pragma unroll 1
-    for (; count > 0; --count, to += lanes, from += lanes)
-        *to = *from;
+    for (; count >= 2; count -= 2, to += 2 * lanes, from += 2 * lanes) {
+        const V a = from[0];
+        const V b = from[lanes];
+        to[0] = a;
+        to[lanes] = b;
+    }
+    if (count > 0) *to = *from;
 }
 
 // The same of the fill; `first` is the number of the first access in the slot.
