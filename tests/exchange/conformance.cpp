@@ -1,4 +1,5 @@
 // The conformance suite for communicators: virtual ranks pass, and a communicator that breaks a law is told which.
+#include "broken.hpp"
 #include "exchange/ranks.hpp"
 
 #include <seqpar/conformance/communicator.hpp>
@@ -9,6 +10,7 @@
 
 using namespace seqpar;
 using namespace seqpar::conformance;
+using test::broken;
 
 namespace {
 
@@ -91,8 +93,6 @@ struct WithoutClose : Faulty {
     struct Group {};
 };
 static_assert(!Communicator<WithoutClose>);
-
-std::string broken(const Report& report) { return report.ok() ? std::string() : describe(report); }
 
 }  // namespace
 

@@ -12,6 +12,17 @@
 
 namespace test {
 
+// What call() says by a CommunicationError.
+template <class Call>
+std::string error_of(const Call& call) {
+    try {
+        call();
+    } catch (const seqpar::CommunicationError& error) {
+        return error.what();
+    }
+    return "";
+}
+
 enum class Mistake { none, row, length, bank_type, bank_width, offsets, cuts, forgotten, two_ranks, two_kinds };
 inline constexpr Mistake mistakes[] = {Mistake::none,       Mistake::row,      Mistake::length, Mistake::bank_type,
                                        Mistake::bank_width, Mistake::offsets,  Mistake::cuts,   Mistake::forgotten,

@@ -82,7 +82,8 @@ void check_expansion(const Exec& exec, Random& random, std::int64_t length) {
     const Infos info = infos(items);
     Expanded<Id> got;
     got.begins.resize(ids.size() + 1);
-    sp::expanded_offsets(thrust::seq, sp::masked(ids, valid), rules, info, range(0, length + 1), got.begins);
+    const List places = range(0, length + 1);
+    sp::expanded_offsets(exec, sp::masked(ids, valid), rules, info, places, got.begins);
     const auto size = static_cast<std::size_t>(got.begins.back());
     got.ids.assign(size, -9);
     got.rows.assign(size, -9);
@@ -101,7 +102,7 @@ void check_expansion(const Exec& exec, Random& random, std::int64_t length) {
 
 }  // namespace
 
-TEST_CASE("expand_rows is the plain loop, the same under every exec") {
+TEST_CASE("expand_rows and expanded_offsets are the plain loop, the same under every exec") {
     Random random(41);
     for_each_exec([&](const auto& exec) {
         for (const std::int64_t length :

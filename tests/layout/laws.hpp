@@ -1,6 +1,7 @@
 // What the random tests check of one layout: its laws, and those of what is made of it.
 #pragma once
 
+#include "../broken.hpp"
 #include "random.hpp"
 
 #include <seqpar/conformance/layout.hpp>
@@ -24,8 +25,7 @@ inline std::string text(const List& list) {
     return out.str();
 }
 
-// A broken law as a line, else nothing.
-inline std::string broken(const Report& report) { return report.ok() ? std::string() : describe(report); }
+// What is wrong as a line, else nothing.
 inline std::string broken(const Status& status) { return status.ok() ? std::string() : describe(status); }
 
 template <Layout L>

@@ -1,30 +1,20 @@
 // The MPI communicator: every law of the suite, also where messages go in pieces and in a group of its own; and what it does when
 // ranks do not do their part.
+#include "broken.hpp"
 #include "exchange/together.hpp"
 #include "mpi/world.hpp"
 
 #include <seqpar/conformance/communicator.hpp>
 
 using namespace seqpar;
+using test::broken;
+using test::error_of;
 
 REGISTER_LISTENER("mpi", 1, test::MpiForAllTests);
 
 static_assert(Communicator<Mpi>);
 
 namespace {
-
-std::string broken(const conformance::Report& report) { return report.ok() ? std::string() : describe(report); }
-
-// What call() says by a CommunicationError.
-template <class Call>
-std::string error_of(const Call& call) {
-    try {
-        call();
-    } catch (const CommunicationError& error) {
-        return error.what();
-    }
-    return "";
-}
 
 int world_rank() {
     int rank = 0;

@@ -1,4 +1,5 @@
 // The NCCL communicator: every law of the suite, in a graph too, and what it does when ranks do not do their part.
+#include "broken.hpp"
 #include "exchange/together.hpp"
 #include "nccl/world.hpp"
 
@@ -7,25 +8,10 @@
 #include <doctest/doctest.h>
 
 using namespace seqpar;
+using test::broken;
+using test::error_of;
 
 static_assert(Communicator<Nccl>);
-
-namespace {
-
-std::string broken(const conformance::Report& report) { return report.ok() ? std::string() : describe(report); }
-
-// What call() says by a CommunicationError.
-template <class Call>
-std::string error_of(const Call& call) {
-    try {
-        call();
-    } catch (const CommunicationError& error) {
-        return error.what();
-    }
-    return "";
-}
-
-}  // namespace
 
 TEST_CASE("NCCL keeps every law, whether its calls block or not") {
     for (const bool blocking : {true, false}) {

@@ -1,4 +1,5 @@
 // The conformance suite for tensors: what the library ships passes, and a type that breaks a law is told which.
+#include "broken.hpp"
 #include "tensor/types.hpp"
 
 #include <seqpar/conformance/layout.hpp>  // both suites in one file
@@ -11,10 +12,9 @@
 
 using namespace seqpar;
 using namespace seqpar::conformance;
+using test::broken;
 
 namespace {
-
-std::string broken(const Report& report) { return report.ok() ? std::string() : describe(report); }
 
 // A matrix of 3 x 4 that gets one thing wrong.
 enum class Fault { none, fresh_copy, const_copy, const_transposed, writable_const, overlapping, repeated, negative };

@@ -70,6 +70,10 @@ SEQPAR_HD constexpr unsigned grid_for(std::int64_t blocks, std::int64_t most = m
     return static_cast<unsigned>(blocks < most ? blocks : most);
 }
 
+// In a kernel: the thread's number in its grid, and how many threads that has.
+__device__ inline std::int64_t thread_number() { return std::int64_t{blockIdx.x} * block_threads + threadIdx.x; }
+__device__ inline std::int64_t thread_count() { return std::int64_t{gridDim.x} * block_threads; }
+
 // kernel(arguments…) in so many blocks, at least one. What is thrown is this launch's own failure, and no older one.
 template <CudaExec D, class... Parameters>
 void launch(const D& exec, const char* operation, std::int64_t blocks, void (*kernel)(Parameters...),

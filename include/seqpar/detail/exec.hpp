@@ -34,6 +34,7 @@ inline constexpr bool is_host_exec = std::is_convertible_v<const D&, thrust::sys
 template <class D>
 concept HostExec = is_host_exec<D>;
 
+// What the overload for NoBackend says.
 template <class D>
 constexpr void no_backend() {
     static_assert(is_host_exec<D>,

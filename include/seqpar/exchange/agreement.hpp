@@ -36,7 +36,8 @@ public:
     template <Layout L>
     Agreement& layout(const L& layout) {
         std::vector<std::int64_t> hashes;
-        for (int rank = 0; check(layout).ok() && rank < layout.ranks(); ++rank) {
+        const int ranks = check(layout).ok() ? layout.ranks() : 0;
+        for (int rank = 0; rank < ranks; ++rank) {
             std::vector<std::int64_t> tokens;
             auto cursor = source_runs(layout, rank, 0, layout.slots(rank));
             for (Run run; cursor.next(run);) {

@@ -95,7 +95,8 @@ struct NoStream {};
 //   deadlock, and no result may be read, no buffer freed or overwritten before (with a stream: before the stream has come there).
 //   close() throws; a guard destroyed without it drops its verbs, and other ranks may get an error for it.
 // - Where a close() that throws may leave buffers in the engine's hands, `static constexpr bool keeps_buffers = true` says so.
-// - send and recv may name the own rank, received in the same group. Counts are in elements of the type and may be 0, but a message of no elements is received as well. Buffers are contiguous.
+// - send and recv may name the own rank, received in the same group. Counts are in elements of the type and may be 0, but a message
+//   of no elements is received as well. Buffers are contiguous.
 // - Messages between two ranks match in the order of the calls, collectives among them; counts and types agree on both sides.
 // - all_gather: `to` has `count` elements from each rank, in their order; of the _v form, counts[r] from rank r. `from` may be the
 //   caller's own part of `to`. all_to_all_v: part r of `from`, of send_counts[r] elements, goes to rank r, and of
@@ -105,22 +106,22 @@ struct NoStream {};
 // - A communicator that cannot reduce host memory has also max_of_host(std::span<std::int64_t>, Stream), a collective that
 //   replaces each value by its maximum over ranks and waits for it; throw_together (errors.hpp) calls it.
 template <class C>
-concept Communicator = requires(const C& c, typename C::Group& group, typename C::Stream stream, const void* from,
-                                void* to, std::int64_t count, std::span<const std::int64_t> counts, DataType type,
-                                Reduction reduction, int peer) {
-    { c.rank() } -> std::same_as<int>;
-    { c.size() } -> std::same_as<int>;
-    { c.group() } -> std::same_as<typename C::Group>;
-    group.close();
-    c.send(group, from, count, type, peer, stream);
-    c.recv(group, to, count, type, peer, stream);
-    c.all_gather(group, from, to, count, type, stream);
-    c.all_gather_v(group, from, to, counts, type, stream);
-    c.reduce_scatter(group, from, to, count, type, reduction, stream);
-    c.reduce_scatter_v(group, from, to, counts, type, reduction, stream);
-    c.all_to_all_v(group, from, counts, to, counts, type, stream);
-    c.all_reduce(group, from, to, count, type, reduction, stream);
-};
+concept Communicator =
+    requires(const C& c, typename C::Group& group, typename C::Stream stream, const void* from, void* to,
+             std::int64_t count, std::span<const std::int64_t> counts, DataType type, Reduction reduction, int peer) {
+        { c.rank() } -> std::same_as<int>;
+        { c.size() } -> std::same_as<int>;
+        { c.group() } -> std::same_as<typename C::Group>;
+        group.close();
+        c.send(group, from, count, type, peer, stream);
+        c.recv(group, to, count, type, peer, stream);
+        c.all_gather(group, from, to, count, type, stream);
+        c.all_gather_v(group, from, to, counts, type, stream);
+        c.reduce_scatter(group, from, to, count, type, reduction, stream);
+        c.reduce_scatter_v(group, from, to, counts, type, reduction, stream);
+        c.all_to_all_v(group, from, counts, to, counts, type, stream);
+        c.all_reduce(group, from, to, count, type, reduction, stream);
+    };
 
 namespace detail {
 

@@ -6,6 +6,7 @@
 #include <seqpar/index/detail/index_array.hpp>
 #include <seqpar/move/detail/gather.hpp>
 #include <seqpar/move/shard.hpp>
+#include <seqpar/scratch.hpp>
 
 #include <memory>
 
@@ -259,7 +260,7 @@ void exchange_fields(const D& exec, const C& comm, const ExchangePlan& plan,
 // upper bound.
 [[nodiscard]] inline std::int64_t exchange_scratch_bytes(const ExchangePlan& plan, std::int64_t row_bytes) {
     const auto rows = static_cast<std::int64_t>(plan.send_rows.size() + plan.receive_rows.size());
-    return rows * (row_bytes + 16) + std::int64_t{5} * 256;
+    return rows * (row_bytes + 16) + 5 * ScratchSpan::unit;
 }
 
 // Moves rows of `in` along `axis` to rows of `out`, on this rank and on others, as the plans of all ranks say: packed, one
@@ -280,7 +281,8 @@ void exchange(const detail::ExecBase<D>& exec, const C& comm, const ExchangePlan
 }
 
 // The same of many arrays, one after the other: field(in, axis, out) each, a bank and its levels. All are checked before the first
-// moves.
+// moves, and none may write what another reads or writes. Errors and contract line: as exchange, with two launches a field; scratch
+// is that of the widest, and the plan's rows are copied once.
 template <class D, Communicator C, class... Fields>
 void exchange_batch(const detail::ExecBase<D>& exec, const C& comm, const ExchangePlan& plan, const Fields&... fields) {
     detail::exchange_fields<Store>(thrust::detail::derived_cast(exec), comm, plan, fields...);

@@ -47,7 +47,8 @@ void sum_in_place(const D& exec, const C& comm, const GradientState& state, X&..
 
 // Sums the gradient of a bank that is one value on all ranks, in place, and notes it in `state`; of several levels in one group of
 // calls. A collective. Errors, before anything is sent: not due, as a second time (an Error that names the axis), another group, a
-// tensor that is not contiguous or given twice. Synchronises: as the communicator does. Allocates: never. Launches: those of the communicator.
+// tensor that is not contiguous or given twice. Shapes: any. Synchronises: as the communicator does. Allocates: never. Launches:
+// those of the communicator. Reads offsets on: none.
 template <class D, Communicator C, WritableTensor... X>
     requires(sizeof...(X) >= 1)
 void sum_bank(const detail::ExecBase<D>& exec, const C& comm, GradientState& state, X&&... d_banks) {

@@ -11,6 +11,7 @@ namespace detail {
 // What expand_rows works on. Outputs without memory are not wanted.
 template <class V, class M>
 struct ExpandJob {
+    static constexpr const char* operation = "seqpar::expand_rows";
     using Id = typename V::value_type;
 
     RowJob<V, M, NoArray, NoArray> tokens;
@@ -22,6 +23,7 @@ struct ExpandJob {
     Line<std::int64_t> sources;
     std::int64_t length = 0;  // of the outputs
 
+    SEQPAR_HD const ExpandJob& expansion() const { return *this; }
     SEQPAR_HD std::int64_t total() const { return tokens.total(); }
     void count(std::int64_t first, std::int64_t last, NextRows& next) const { tokens.count(first, last, next); }
 
@@ -89,10 +91,12 @@ private:
 // What expanded_offsets works on: where documents lie in what `expand` would write.
 template <class V, class M, OffsetInteger Int, class T>
 struct ExpandedOffsetJob {
+    static constexpr const char* operation = "seqpar::expanded_offsets";
     ExpandJob<V, M> expand;
     Offsets<Int> documents;
     Line<T> out;
 
+    SEQPAR_HD const ExpandJob<V, M>& expansion() const { return expand; }
     SEQPAR_HD std::int64_t total() const { return expand.total(); }
     void count(std::int64_t first, std::int64_t last, NextRows& next) const { expand.count(first, last, next); }
 
@@ -239,7 +243,7 @@ Status check_expand_rows(Ids&& ids, const PlaceholderRules& rules, std::span<con
 // Allocates: never; scratch on CUDA: build_rows_scratch_bytes. Launches: on CUDA 2, one scan (1 of no token). Reads offsets on: exec's
 // device.
 template <class D, class Ids, class R, IndexArray Out>
-    requires(TokenStream<Ids>&& detail::OffsetsFor<R, D>)
+    requires(TokenStream<Ids> && detail::OffsetsFor<R, D>)
 void expanded_offsets(const detail::ExecBase<D>& exec, Ids&& ids, const PlaceholderRules& rules,
                       std::span<const BankInfo> info, R&& cu_seqlens, Out&& out) {
     const auto stream = detail::stream_of(ids);

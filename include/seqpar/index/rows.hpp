@@ -104,7 +104,7 @@ concept TokenIds = Tensor<X> && requires {
 // ids that may be placeholders only where `valid` is not 0: elsewhere they are text (padding, tokens that a policy
 // made). Shapes: alike. valid: any integers or bool. Views: both must outlive the call that takes the result.
 template <detail::TokenIds Ids, BorrowedTensor Valid>
-    requires(BorrowedTensor<Ids>&& axes_of<Ids> == axes_of<Valid> && std::integral<element_of<Valid>>)
+    requires(BorrowedTensor<Ids> && axes_of<Ids> == axes_of<Valid> && std::integral<element_of<Valid>>)
 [[nodiscard]] constexpr auto masked(Ids&& ids, Valid&& valid) {
     return detail::MaskedIds<view_of<Ids>, view_of<Valid>>{view(ids), view(valid)};
 }
@@ -402,7 +402,7 @@ concept CountArray = is_no_array<X> || requires {
 // none.
 template <class Rows, class Ids, class Banks = NoArray, class Counts = NoArray>
 concept RowsOf = TokenStream<Ids> && detail::RowArray<Rows, detail::stream_axes<Ids>> &&
-    detail::BankArray<Banks, detail::stream_axes<Ids>> && detail::CountArray<Counts>;
+                 detail::BankArray<Banks, detail::stream_axes<Ids>> && detail::CountArray<Counts>;
 
 namespace detail {
 

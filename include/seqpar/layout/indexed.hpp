@@ -44,10 +44,10 @@ public:
 
     // Every index an entry of the array, or -1.
     [[nodiscard]] SEQPAR_HD constexpr Status check() const {
-        Status status;
-        for (std::int64_t t = 0; status.ok() && t < entries(); ++t)
-            status = check_entry(t);
-        return status;
+        for (std::int64_t t = 0; t < entries(); ++t) {
+            if (const Status status = check_entry(t); !status.ok()) return status;
+        }
+        return {};
     }
     [[nodiscard]] SEQPAR_HD constexpr std::int64_t entries() const { return size(); }
     [[nodiscard]] SEQPAR_HD constexpr Status check_entry(std::int64_t t) const {

@@ -60,7 +60,8 @@ concept OffsetRange = requires(R& range) {
 };
 
 template <class R>
-concept BorrowedOffsetRange = OffsetRange<std::remove_reference_t<R>> &&
+concept BorrowedOffsetRange =
+    OffsetRange<std::remove_reference_t<R>> &&
     (std::is_lvalue_reference_v<R> || std::ranges::enable_borrowed_range<std::remove_cvref_t<R>>);
 
 }  // namespace detail

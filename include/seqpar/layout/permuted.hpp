@@ -8,8 +8,8 @@
 namespace seqpar {
 
 // The borrowed table. runs: of rank 0 in slot order, then of rank 1, …; rank_runs: where each rank's runs begin and, last,
-// their number (ranks + 1 entries); by_position: the numbers of the runs in order of position. Empty runs do not occur. The
-// three may lie on a device; host_slots, the slots of every rank, is then what a host reads (null: the host reads the table).
+// their number (ranks + 1 entries); by_position: the numbers of the runs in order of position; run_count: how many runs there are, the
+// length of runs and by_position. Empty runs do not occur. The three may lie on a device; host_slots, the slots of every rank, is then what a host reads (null: the host reads the table).
 struct RunTableView {
     const Run* runs = nullptr;
     const std::int64_t* rank_runs = nullptr;
@@ -94,16 +94,24 @@ public:
     }
     // The runs of each rank join to its shard, and the runs by position join to the sequence. Names run and rank.
     [[nodiscard]] SEQPAR_HD constexpr Status check() const {
-        Status status;
-        for (std::int64_t i = 0; status.ok() && i < entries(); ++i)
-            status = check_entry(i);
-        return status;
+        for (int rank = 0; rank <= table_.ranks; ++rank) {
+            if (const Status status = check_rank(rank); !status.ok()) return status;
+        }
+        for (int rank = 0; rank < table_.ranks; ++rank) {
+            for (std::int64_t i = table_.rank_runs[rank]; i < table_.rank_runs[rank + 1]; ++i) {
+                if (const Status status = check_slot(i, rank); !status.ok()) return status;
+            }
+        }
+        for (std::int64_t i = 0; i < table_.run_count; ++i) {
+            if (const Status status = check_position(i); !status.ok()) return status;
+        }
+        return {};
     }
     [[nodiscard]] SEQPAR_HD constexpr std::int64_t entries() const { return table_.ranks + 1 + 2 * table_.run_count; }
     [[nodiscard]] SEQPAR_HD constexpr Status check_entry(std::int64_t i) const {
         if (i <= table_.ranks) return check_rank(static_cast<int>(i));
         i -= table_.ranks + 1;
-        return i < table_.run_count ? check_slot(i) : check_position(i - table_.run_count);
+        return i < table_.run_count ? check_slot(i, rank_of(i)) : check_position(i - table_.run_count);
     }
 
 private:
@@ -143,8 +151,7 @@ private:
                    : make_status(Kind::table, 0, 0, table_.run_count, begin, rank - 1);
     }
     // Run `number` among those of its rank.
-    SEQPAR_HD constexpr Status check_slot(std::int64_t number) const {
-        const int rank = rank_of(number);
+    SEQPAR_HD constexpr Status check_slot(std::int64_t number, int rank) const {
         const Run run = table_.run(number);
         const std::int64_t slot = number == table_.rank_runs[rank] ? 0 : end_slot(table_.run(number - 1));
         if (run.slot != slot) return make_status(Kind::table, 0, number, slot, run.slot, rank);

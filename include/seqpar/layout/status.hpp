@@ -84,6 +84,15 @@ static_assert(sizeof(Status) == 32);
 
 namespace detail {
 
+// Words in the place of numbers from 0 on.
+struct Names {
+    const char* const* list = nullptr;
+    int count = 0;
+};
+inline constexpr const char* axis_names[] = {"CP", "TP", "DP", "PP"};
+inline constexpr const char* sum_names[] = {"none", "an all-reduce of the bank's", "a reduce-scatter of the bank's",
+                                            "a sum of the weights'"};
+
 // A place that begins with '?' is told from 1 on only: at 0 it is the first, or there is none.
 struct KindText {
     const char* name;      // also the `kind` that programs print
@@ -92,6 +101,8 @@ struct KindText {
     const char* index;     // what Status::index counts; null: nothing
     const char* field;     // what Status::field counts; null: nothing
     const char* expected;  // the unit of Status::expected
+    Names array_names{};   // of Status::array
+    Names names{};         // of what was expected and what came
 };
 
 constexpr KindText kind_text(Kind kind) {
@@ -169,26 +180,22 @@ constexpr KindText kind_text(Kind kind) {
         case Kind::agreement:
             return {"agreement", "ranks of one group were given unlike things", "?array", nullptr, "number", ""};
         case Kind::reduction:
-            return {"reduction", "a sum of gradients is not the one that is due", nullptr, nullptr, nullptr, ""};
+            return {"reduction", "a sum of gradients is not the one that is due",
+                    "axis",      nullptr,
+                    nullptr,     "",
+                    {axis_names, 4}, {sum_names, 4}};
     }
     return {"unknown", "unknown kind of status", "array", "index", "field", ""};
 }
 
-constexpr const char* axis_name(int axis) {
-    constexpr const char* names[] = {"CP", "TP", "DP", "PP"};
-    return axis < 0 || axis > 3 ? "?" : names[axis];
+inline std::string spelled(std::int64_t value, const Names& names = {}) {
+    return value >= 0 && value < names.count ? names.list[value] : std::to_string(value);
 }
 
-constexpr const char* sum_name(std::int64_t sum) {
-    constexpr const char* names[] = {"none", "an all-reduce of the bank's", "a reduce-scatter of the bank's",
-                                     "a sum of the weights'"};
-    return sum < 0 || sum > 3 ? "?" : names[sum];
-}
-
-inline void append_place(std::string& where, const char* word, std::int64_t value) {
+inline void append_place(std::string& where, const char* word, std::int64_t value, const Names& names = {}) {
     if (word == nullptr) return;
     const bool from_1 = *word == '?';
-    if (!from_1 || value != 0) where += std::string(word + from_1) + " " + std::to_string(value) + ", ";
+    if (!from_1 || value != 0) where += std::string(word + from_1) + " " + spelled(value, names) + ", ";
 }
 
 }  // namespace detail
@@ -201,15 +208,12 @@ inline void append_place(std::string& where, const char* word, std::int64_t valu
     const detail::KindText t = detail::kind_text(s.kind());
     std::string line = t.what;
     if (s.ok()) return line;
-    if (s.kind() == Kind::reduction)
-        return line + ": axis " + detail::axis_name(s.array()) + ", expected " + detail::sum_name(s.expected) +
-               ", got " + detail::sum_name(s.got);
     std::string where;
-    detail::append_place(where, t.array, s.array());
+    detail::append_place(where, t.array, s.array(), t.array_names);
     detail::append_place(where, t.index, s.index());
     detail::append_place(where, t.field, s.field);
-    return line + ": " + where + "expected " + t.expected + std::to_string(s.expected) + ", got " +
-           std::to_string(s.got);
+    return line + ": " + where + "expected " + t.expected + detail::spelled(s.expected, t.names) + ", got " +
+           detail::spelled(s.got, t.names);
 }
 
 // Thrown for a caller's mistake that is found on the host, before anything is launched or written.

@@ -57,9 +57,14 @@ SlotMove<L> checked_move(const Field<In, Out, L, F>& field, int array, int index
 // Whether no field of a batch writes what another one reads or writes: a device moves them all at once.
 template <std::size_t N>
 Status check_fields_apart(const std::array<ArrayRef, N>& in, const std::array<ArrayRef, N>& out) {
-    for (std::size_t i = 0; i < N; ++i) {
-        for (std::size_t j = i + 1; j < N; ++j) {
-            if (shares_memory(out[i], out[j]) || shares_memory(out[i], in[j]) || shares_memory(in[i], out[j]))
+    ByteSpan read[N], written[N];
+    for (std::size_t j = 0; j < N; ++j) {
+        read[j] = byte_span(in[j]);
+        written[j] = byte_span(out[j]);
+        for (std::size_t i = 0; i < j; ++i) {
+            if ((meets(written[i], written[j]) && shares_memory(out[i], out[j])) ||
+                (meets(written[i], read[j]) && shares_memory(out[i], in[j])) ||
+                (meets(read[i], written[j]) && shares_memory(in[i], out[j])))
                 return make_status(Kind::overlap, static_cast<int>(j), 0, 0, 1);
         }
     }

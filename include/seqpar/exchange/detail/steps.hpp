@@ -142,10 +142,11 @@ public:
                     Stream s) const {
         add(g, {StepKind::all_reduce, reduction, type, 0, from, to, count, "all_reduce", s});
     }
-    void max_of_host(std::span<std::int64_t> values, Stream s) const requires requires(const Engine& engine) {
-        engine.max_of_host(values, s);
+    void max_of_host(std::span<std::int64_t> values, Stream s) const
+        requires requires(const Engine& engine) { engine.max_of_host(values, s); }
+    {
+        engine_.max_of_host(values, s);
     }
-    { engine_.max_of_host(values, s); }
 
 private:
     void add(Group& g, const Step<Stream>& step) const {

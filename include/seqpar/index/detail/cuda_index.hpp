@@ -11,19 +11,16 @@ namespace seqpar::detail {
 // What every thread of a kernel looks at of the data that `work` reads.
 template <class Work>
 __device__ void check_data(const Work& work, Status* status) {
-    const std::int64_t first = std::int64_t{blockIdx.x} * block_threads + threadIdx.x;
-    const std::int64_t step = std::int64_t{gridDim.x} * block_threads;
-    check_layouts(work, status, first, step);
+    check_layouts(work, status, thread_number(), thread_count());
     if constexpr (requires { work.offset_count(); }) {
-        for (std::int64_t i = first; i < work.offset_count(); i += step)
+        for (std::int64_t i = thread_number(); i < work.offset_count(); i += thread_count())
             report(status, work.check_offset(i));
     }
 }
 
 template <class Work>
 __global__ void __launch_bounds__(block_threads) index_kernel(const __grid_constant__ Work work, Status* status) {
-    const std::int64_t step = std::int64_t{gridDim.x} * block_threads;
-    for (std::int64_t i = std::int64_t{blockIdx.x} * block_threads + threadIdx.x; i < work.total; i += step) {
+    for (std::int64_t i = thread_number(); i < work.total; i += thread_count()) {
         if constexpr (requires { work(i); }) {
             work(i);
         } else {

@@ -53,19 +53,21 @@ struct NoLaunch {
 template <CudaExec D, class Count, class Write, class Sum, class Before = NoLaunch>
 void scan_tokens(const D& exec, std::int64_t total, const Count& count, const Write& write, const Sum& first,
                  const char* operation, const Before& before = {}) {
+    if (total == 0) {
+        before();
+        return finish(exec, operation);
+    }
     const auto in = thrust::make_transform_iterator(thrust::counting_iterator<std::int64_t>(0), count);
     const auto out = thrust::make_tabulate_output_iterator(write);
     std::size_t bytes = 0;
-    if (total > 0)
-        throw_if_cuda_failed(
-            cub::DeviceScan::ExclusiveScan(nullptr, bytes, in, out, cuda::std::plus<>{}, first, total, stream_of(exec)),
-            operation);
+    throw_if_cuda_failed(
+        cub::DeviceScan::ExclusiveScan(nullptr, bytes, in, out, cuda::std::plus<>{}, first, total, stream_of(exec)),
+        operation);
     Scratch<D> scratch(exec, bytes);
     before();
-    if (total > 0)
-        throw_if_cuda_failed(cub::DeviceScan::ExclusiveScan(scratch.data(), bytes, in, out, cuda::std::plus<>{}, first,
-                                                            total, stream_of(exec)),
-                             operation);
+    throw_if_cuda_failed(cub::DeviceScan::ExclusiveScan(scratch.data(), bytes, in, out, cuda::std::plus<>{}, first,
+                                                        total, stream_of(exec)),
+                         operation);
     finish(exec, operation);
 }
 
@@ -127,10 +129,9 @@ struct WriteRow {
 };
 
 // As WriteRow, for expand_rows and expanded_offsets: a thread writes all that its token leads to.
-template <std::size_t Banks, class Job, class Expand>
+template <std::size_t Banks, class Job>
 struct WriteExpanded {
     Job job;
-    Expand expand;
     int banks;
     std::int64_t total;
     Status* status;
@@ -141,13 +142,13 @@ struct WriteExpanded {
             next.bank[k] = before.bank[k];
         job.write(i, i + 1, next);
         if (status == nullptr) return;
-        check_layouts(expand.tokens, status, i, total);
+        check_layouts(job.expansion().tokens, status, i, total);
         if constexpr (requires { job.offset_count(); }) {
             for (std::int64_t k = i; k < job.offset_count(); k += total)
                 report(status, job.check_offset(k));
         }
         for (int b = 0; b < banks; ++b) {
-            const Offsets<std::int64_t>& items = expand.items[b];
+            const Offsets<std::int64_t>& items = job.expansion().items[b];
             for (std::int64_t k = i; k < items.count(); k += total)
                 report(status, check_offset(items, items.last(), k, b));
         }
@@ -155,22 +156,13 @@ struct WriteExpanded {
     }
 };
 
-template <std::size_t Banks, CudaExec D, class Job, class Expand>
-void scan_expanded(const D& exec, const Job& job, const Expand& expand, const PlaceholderRules& rules,
-                   const char* operation) {
-    using Tokens = std::remove_cvref_t<decltype(expand.tokens)>;
-    scan_tokens(exec, job.total(), CountToken<Banks, Tokens>{expand.tokens},
-                WriteExpanded<Banks, Job, Expand>{job, expand, rules.banks(), job.total(), sink_of(exec)},
-                BankCounts<Banks>{}, operation);
-}
-template <std::size_t Banks, CudaExec D, class V, class M>
-void scan_rows_of(const D& exec, const ExpandJob<V, M>& job, const PlaceholderRules& rules, const Line<std::int64_t>&) {
-    scan_expanded<Banks>(exec, job, job, rules, "seqpar::expand_rows");
-}
-template <std::size_t Banks, CudaExec D, class V, class M, OffsetInteger Int, class T>
-void scan_rows_of(const D& exec, const ExpandedOffsetJob<V, M, Int, T>& job, const PlaceholderRules& rules,
-                  const Line<std::int64_t>&) {
-    scan_expanded<Banks>(exec, job, job.expand, rules, "seqpar::expanded_offsets");
+template <std::size_t Banks, CudaExec D, class Job>
+    requires requires(const Job& job) { job.expansion(); }
+void scan_rows_of(const D& exec, const Job& job, const PlaceholderRules& rules, const Line<std::int64_t>&) {
+    using Tokens = std::remove_cvref_t<decltype(job.expansion().tokens)>;
+    scan_tokens(exec, job.total(), CountToken<Banks, Tokens>{job.expansion().tokens},
+                WriteExpanded<Banks, Job>{job, rules.banks(), job.total(), sink_of(exec)}, BankCounts<Banks>{},
+                Job::operation);
 }
 
 template <std::size_t Banks, CudaExec D, class Job>

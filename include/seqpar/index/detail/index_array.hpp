@@ -12,9 +12,7 @@ namespace seqpar {
 
 // A signed integer type that index arrays are written in: 32 or 64 bits.
 template <class T>
-concept IndexInteger = std::signed_integral<T> && requires {
-    requires(sizeof(T) == 4 || sizeof(T) == 8);
-};
+concept IndexInteger = std::signed_integral<T> && requires { requires(sizeof(T) == 4 || sizeof(T) == 8); };
 
 // An index array that can be written: a strided tensor of one axis.
 template <class T>
@@ -25,15 +23,11 @@ concept IndexArray = WritableTensor<T> && requires {
 
 // Offsets that are only read during the call: Offsets, or a container or span of int32 or int64.
 template <class R>
-concept OffsetArray = requires(std::remove_reference_t<R>& cu_seqlens) {
-    seqpar::offsets(cu_seqlens);
-};
+concept OffsetArray = requires(std::remove_reference_t<R>& cu_seqlens) { seqpar::offsets(cu_seqlens); };
 
 // Offsets that exec may still read when the call is over: no temporary that owns its memory.
 template <class R>
-concept BorrowedOffsets = OffsetArray<R> && requires(R&& cu_seqlens) {
-    seqpar::offsets(static_cast<R&&>(cu_seqlens));
-};
+concept BorrowedOffsets = OffsetArray<R> && requires(R&& cu_seqlens) { seqpar::offsets(static_cast<R&&>(cu_seqlens)); };
 
 // Stands for an array that an operation can do without.
 struct NoArray {};
@@ -123,7 +117,7 @@ Status check_apart(Out& out, Offsets<Int> cu_seqlens, int array = 0) {
 
 // Offsets that are read during the call where exec is a host's, and maybe later where it is not.
 template <class R, class D>
-concept OffsetsFor = BorrowedOffsets<R> ||(OffsetArray<R>&& HostExec<D>);
+concept OffsetsFor = BorrowedOffsets<R> || (OffsetArray<R> && HostExec<D>);
 
 // What can be checked of offsets before an operation under an exec: on a host all, else whether there are enough of them.
 template <class D, class Entries>

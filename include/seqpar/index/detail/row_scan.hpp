@@ -88,8 +88,8 @@ __m128i low_lanes(const Id* ids) {
     if constexpr (sizeof(Id) == 4) {
         return load_lanes(ids);
     } else {
-        return _mm_castps_si128(_mm_shuffle_ps(_mm_castsi128_ps(load_lanes(ids)), _mm_castsi128_ps(load_lanes(ids + 2)),
-                                               _MM_SHUFFLE(2, 0, 2, 0)));
+        return _mm_castps_si128(_mm_shuffle_ps(_mm_castsi128_ps(load_lanes(ids)),
+                                               _mm_castsi128_ps(load_lanes(ids + 2)), _MM_SHUFFLE(2, 0, 2, 0)));
     }
 }
 

@@ -353,8 +353,7 @@ __global__ void __launch_bounds__(block_threads, resident(resident_blocks<Op>))
         }
     }
     if (launch.status != nullptr)
-        check_layouts(launch.tokens, launch.status, std::int64_t{blockIdx.x} * block_threads + threadIdx.x,
-                      std::int64_t{gridDim.x} * block_threads);
+        check_layouts(launch.tokens, launch.status, thread_number(), thread_count());
 }
 
 // Chunks as long as all arrays allow, of up to 16 bytes of the widest element.

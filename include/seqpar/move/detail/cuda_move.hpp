@@ -162,9 +162,8 @@ __device__ bool run_group(const MoveGroup<L, N>& group, std::int64_t& tile) {
 template <class L, std::size_t N>
 __device__ void check_group(const MoveGroup<L, N>& group, Status* status) {
     for (int i = 0; i < group.count; ++i) {
-        if (!group.arrays[i].checked) continue;
-        check_layouts(group.arrays[i].move.layout, status, std::int64_t{blockIdx.x} * block_threads + threadIdx.x,
-                      std::int64_t{gridDim.x} * block_threads);
+        if (group.arrays[i].checked)
+            check_layouts(group.arrays[i].move.layout, status, thread_number(), thread_count());
     }
 }
 
@@ -184,13 +183,12 @@ __device__ void check_batch(const MoveBatch<To, Groups...>& batch, std::index_se
     (check_group(cuda::std::get<Int>(batch.groups), batch.status), ...);
 }
 
-// Blocks that a multiprocessor is to hold, which bounds registers: 40, and 48 where pad slots are filled.
 template <Direction To, class... Groups>
-inline constexpr int move_blocks = To == Direction::to_shard && (is_padded<typename Groups::layout_type> || ...) ? 5
-                                                                                                                 : 6;
+inline constexpr bool fills_pads = To == Direction::to_shard && (is_padded<typename Groups::layout_type> || ...);
 
+// 40 registers, and 48 where pad slots are filled.
 template <Direction To, class... Groups>
-__global__ void __launch_bounds__(block_threads, resident(move_blocks<To, Groups...>))
+__global__ void __launch_bounds__(block_threads, resident(fills_pads<To, Groups...> ? 5 : 6))
     move_kernel(const __grid_constant__ MoveBatch<To, Groups...> batch) {
     using Numbers = std::index_sequence_for<Groups...>;
     for (std::int64_t tile = blockIdx.x; tile < batch.blocks; tile += gridDim.x)

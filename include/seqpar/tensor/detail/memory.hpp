@@ -37,6 +37,8 @@ inline ByteSpan byte_span(const ArrayRef& a) {
     return {first, first + span * a.element_bytes, covered == span};
 }
 
+inline bool meets(const ByteSpan& a, const ByteSpan& b) { return a.first < b.last && b.first < a.last; }
+
 // Steps of `stride` bytes, from `low` to `high` of them, that lead from an entry of one array to an entry of another.
 struct ByteSteps {
     std::int64_t stride = 0;
@@ -90,7 +92,7 @@ private:
 inline bool shares_memory(const ArrayRef& a, const ArrayRef& b) {
     const ByteSpan x = byte_span(a);
     const ByteSpan y = byte_span(b);
-    if (!(x.first < y.last && y.first < x.last)) return false;
+    if (!meets(x, y)) return false;
     if (a.data == b.data || (x.dense && y.dense)) return true;
     ByteDistances distances;
     for (int i = 0; i < a.axes; ++i)
